@@ -1,1 +1,34 @@
-//! x
+//! mcpeval: scores MCP servers, gates them in CI, and tells what to fix.
+//!
+//! The host owns mechanism: bytes, time, money, memory, records. A probe owns judgement: what to ask and
+//! what counts as right. The contract in `wit/` is the only thing they share.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`wire`] | bytes and headers to and from one server; process groups and their ending |
+//! | [`session`] | a well-formed MCP conversation over a wire; the one place that decides whether a tool may be called |
+//! | [`ledger`] | what may still be spent |
+//! | [`transcript`] | every exchange, numbered |
+//! | [`guest`] | wasmtime; the only door from a component to all of the above |
+//! | [`services`] | what probes borrow instead of carrying: schemas, synthesis, patterns |
+//! | [`probes`] | the registry of components, their digests and grants |
+//! | [`standard`] | areas and weights to a score |
+//! | [`runner`] | plan, preflight, runs, events |
+//! | [`report`] | documents and renderings |
+//! | [`demo`] | a good server, and the same with one fault |
+//! | [`cli`] | commands, options, help |
+
+pub mod cli;
+pub mod demo;
+pub mod error;
+pub mod guest;
+pub mod ledger;
+pub mod outcome;
+pub mod probes;
+pub mod report;
+pub mod runner;
+pub mod services;
+pub mod session;
+pub mod standard;
+pub mod transcript;
+pub mod wire;

@@ -1,1 +1,5 @@
-fn main(){}
+//! The program: parse, dispatch, exit code.
+
+fn main() -> std::process::ExitCode {
+    mcpeval::cli::main()
+}

@@ -1,0 +1,5 @@
+//! What probes borrow instead of carrying: schema validation, argument synthesis, pattern matching.
+
+pub mod schema;
+pub mod synthesis;
+pub mod text;
