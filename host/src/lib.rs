@@ -23,6 +23,7 @@ pub mod demo;
 pub mod error;
 pub mod guest;
 pub mod ledger;
+pub mod nearest;
 pub mod outcome;
 pub mod probes;
 pub mod report;
