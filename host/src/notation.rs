@@ -231,9 +231,7 @@ impl<'a> At<'a> {
     /// A usage error if it is none.
     pub fn items(&self) -> Result<impl ExactSizeIterator<Item = At<'a>>> {
         match &self.node.kind {
-            Kind::List(items) => {
-                Ok(items.iter().enumerate().map(|(index, node)| self.child(&index.to_string(), node)))
-            }
+            Kind::List(items) => Ok(items.iter().enumerate().map(|(index, node)| self.child(&index.to_string(), node))),
             _ => Err(self.fault("must be an array")),
         }
     }
@@ -457,12 +455,11 @@ fn yaml(text: &str) -> Result<Node, Fault> {
     options.strict_booleans = true;
     options.reject_unsupported_tags = true;
     options.budget = serde_saphyr::budget! { max_depth: DEPTH_LIMIT };
-    let spanned: serde_saphyr::Spanned<Yaml> =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let mark = error.location().map_or(Mark::START, located);
-            let words = error.without_snippet().to_string();
-            (mark, format!("not usable YAML: {}", words.lines().next().unwrap_or_default()))
-        })?;
+    let spanned: serde_saphyr::Spanned<Yaml> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let mark = error.location().map_or(Mark::START, located);
+        let words = error.without_snippet().to_string();
+        (mark, format!("not usable YAML: {}", words.lines().next().unwrap_or_default()))
+    })?;
     Ok(Node { mark: located(spanned.referenced), kind: spanned.value.0 })
 }
 
@@ -496,9 +493,8 @@ fn toml(text: &str) -> Result<Node, Fault> {
         };
         Ok(Node { mark, kind })
     }
-    let parsed = DeTable::parse(text).map_err(|error| {
-        (Mark::Offset(error.span().map_or(0, |span| span.start)), error.message().to_owned())
-    })?;
+    let parsed = DeTable::parse(text)
+        .map_err(|error| (Mark::Offset(error.span().map_or(0, |span| span.start)), error.message().to_owned()))?;
     Ok(Node { mark: Mark::START, kind: table(parsed.get_ref())? })
 }
 

@@ -277,7 +277,7 @@ impl<'a> Said<'a> {
     /// does not hold is no part of the report.
     fn areas(&self, subjects: &HashMap<&str, usize>) -> Result<Vec<(&'a str, (AreaScore, AreaReport))>, String> {
         let declared = self.manifest.areas();
-        for name in self.record.areas.keys().filter(|name| !declared.contains(&name.as_str())) {
+        if let Some(name) = self.record.areas.keys().find(|name| !declared.contains(&name.as_str())) {
             return Err(format!("a score for an area that it does not declare, of {} bytes", name.len()));
         }
         let mut lost = self.lost(subjects)?;

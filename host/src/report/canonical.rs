@@ -218,7 +218,8 @@ mod tests {
         for round in 0..2_000 {
             let value = dice.value(4);
             for text in [canonical(&value), document(&value)] {
-                let back: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{round}: {error}: {text}"));
+                let back: Value =
+                    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{round}: {error}: {text}"));
                 assert_eq!(back, value, "{round}: {text}");
             }
             let again: Value = serde_json::from_str(&document(&value)).unwrap();
@@ -230,7 +231,8 @@ mod tests {
     fn canonical_json_forgets_the_order_of_keys() {
         let mut dice = Dice(11);
         for _ in 0..200 {
-            let entries: Vec<(String, Value)> = (0..8).map(|n| (format!("{}{n}", dice.text()), dice.value(1))).collect();
+            let entries: Vec<(String, Value)> =
+                (0..8).map(|n| (format!("{}{n}", dice.text()), dice.value(1))).collect();
             let forward = Value::Object(entries.iter().cloned().collect());
             let backward = Value::Object(entries.into_iter().rev().collect());
             assert_eq!(canonical(&forward), canonical(&backward));

@@ -24,12 +24,7 @@ pub struct Shown<'a> {
 
 impl<'a> From<&'a Loaded> for Shown<'a> {
     fn from(loaded: &'a Loaded) -> Self {
-        Self {
-            manifest: &loaded.manifest,
-            digest: loaded.digest,
-            powers: &loaded.powers,
-            shipped: loaded.shipped,
-        }
+        Self { manifest: &loaded.manifest, digest: loaded.digest, powers: &loaded.powers, shipped: loaded.shipped }
     }
 }
 
@@ -99,10 +94,7 @@ impl Shown<'_> {
                 ("reasons".to_owned(), reasons.collect()),
                 ("metrics".to_owned(), metrics.collect()),
                 ("access".to_owned(), access.into()),
-                (
-                    "asks".to_owned(),
-                    json!({"requests": requests, "sessions": sessions, "milliseconds": milliseconds}),
-                ),
+                ("asks".to_owned(), json!({"requests": requests, "sessions": sessions, "milliseconds": milliseconds})),
             ]);
         }
         canonical::document(&document)

@@ -16,7 +16,8 @@ const INLINE_LIMIT: usize = 65_536;
 /// Keywords that constrain nothing.
 const ANNOTATIONS: [&str; 5] = ["description", "title", "examples", "$comment", "default"];
 /// Keywords whose members are names of schemas.
-const NAMED: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+const NAMED: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 /// Keywords whose value is a schema or an array of schemas.
 const NESTED: [&str; 18] = [
     "items",
@@ -68,9 +69,10 @@ fn tool(name: Label, class: ToolClass, entry: &Value) -> ContractTool {
             .flatten()
             .map(|(name, schema)| (name_digest(name), constraint_digest(input, schema)))
             .collect::<BTreeMap<_, _>>(),
-        output_schema: entry.get("outputSchema").filter(|schema| schema.is_object()).map(|schema| {
-            constraint_digest(schema, schema)
-        }),
+        output_schema: entry
+            .get("outputSchema")
+            .filter(|schema| schema.is_object())
+            .map(|schema| constraint_digest(schema, schema)),
     }
 }
 
@@ -124,7 +126,9 @@ fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => 1 + text.len() / 16,
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Value::Object(members) => 1 + members.iter().map(|(key, value)| 1 + key.len() / 16 + size(value)).sum::<usize>(),
+        Value::Object(members) => {
+            1 + members.iter().map(|(key, value)| 1 + key.len() / 16 + size(value)).sum::<usize>()
+        }
         _ => 1,
     }
 }
@@ -199,7 +203,10 @@ mod tests {
     #[test]
     fn a_tool_becomes_digests_of_names_and_constraints() {
         let catalog = catalog(&[
-            (ToolClass::Writer, json!({"name": "z", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}})),
+            (
+                ToolClass::Writer,
+                json!({"name": "z", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}}),
+            ),
             (
                 ToolClass::ReadOnly,
                 json!({"name": "a", "inputSchema": {"properties": {"q": {"type": "string", "title": "Q"}}, "required": ["q", "q"]}}),
@@ -257,9 +264,7 @@ mod tests {
 
     #[test]
     fn references_cannot_multiply_without_end() {
-        let level = |n: usize| -> Value {
-            json!({"allOf": vec![json!({"$ref": format!("#/$defs/{}", n + 1)}); 60]})
-        };
+        let level = |n: usize| -> Value { json!({"allOf": vec![json!({"$ref": format!("#/$defs/{}", n + 1)}); 60]}) };
         let defs: Map<_, _> = (0..9).map(|n| (n.to_string(), level(n))).collect();
         let root = json!({"p": {"$ref": "#/$defs/0"}, "q": {"$ref": "#"}, "$defs": defs});
         assert_eq!(constraint(&root, "/p"), constraint(&root, "/p"));

@@ -78,9 +78,10 @@ impl Corpus {
         let tokens = readiness.measurement(CATALOG_TOKENS).and_then(|value| {
             Place::among(value, self.entries.iter().map(|entry| entry.tokens.into()), |own, other| other < own)
         });
-        let equal = self.entries.iter().filter(|entry| {
-            entry.standard == readiness.standard.as_str() && comparable(&entry.profile) == profile
-        });
+        let equal = self
+            .entries
+            .iter()
+            .filter(|entry| entry.standard == readiness.standard.as_str() && comparable(&entry.profile) == profile);
         let score =
             Place::among(readiness.score.0.into(), equal.map(|entry| entry.score.into()), |own, other| other > own);
         Placement { tokens, score }

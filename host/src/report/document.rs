@@ -163,9 +163,8 @@ impl Subject {
     /// The subject, if it is a label or the position of an entry whose name is none.
     pub fn new(text: &str) -> Option<Self> {
         let position = text.strip_prefix("invalid-name#");
-        let positioned = position.is_some_and(|digits| {
-            (1..=10).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
-        });
+        let positioned = position
+            .is_some_and(|digits| (1..=10).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()));
         (positioned || Label::is_valid(text)).then(|| Self(text.to_owned()))
     }
 }
@@ -574,9 +573,10 @@ pub struct ContractTool {
 impl Report {
     /// Reads the exit code from the verdicts, as a reader of the stored document does: 3 outranks 1.
     pub fn exit_code(&self) -> u8 {
-        let errored = self.cases.iter().any(|case| {
-            case.reason.as_ref().is_some_and(|reason| NoVerdict::from_label(reason.as_str()).is_some())
-        });
+        let errored = self
+            .cases
+            .iter()
+            .any(|case| case.reason.as_ref().is_some_and(|reason| NoVerdict::from_label(reason.as_str()).is_some()));
         let floors_missed = self.readiness_gate.as_ref().is_some_and(|gate| gate.passed == Some(false));
         if self.readiness_error.is_some() || errored {
             3

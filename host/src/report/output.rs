@@ -36,7 +36,8 @@ impl Outputs {
     /// # Errors
     /// A usage error if one file is named twice; otherwise unfinished, for want of a folder to write to.
     pub fn check(&self) -> Result<()> {
-        let mut paths: Vec<&Path> = self.output.iter().chain(self.reports.iter().map(|(_, path)| path)).map(PathBuf::as_path).collect();
+        let mut paths: Vec<&Path> =
+            self.output.iter().chain(self.reports.iter().map(|(_, path)| path)).map(PathBuf::as_path).collect();
         for path in &paths {
             if path.is_dir() {
                 return Err(Error::unfinished(format!("{}: this is a folder, not a file to write to", path.display())));

@@ -114,9 +114,8 @@ fn report(manifests: &[&Manifest]) -> Value {
         .into_iter()
         .chain([super::document::UNTIMED.to_owned()])
         .collect();
-    let labels = words(&|manifest| {
-        manifest.metrics.iter().flat_map(|metric| &metric.labels).map(String::as_str).collect()
-    });
+    let labels =
+        words(&|manifest| manifest.metrics.iter().flat_map(|metric| &metric.labels).map(String::as_str).collect());
     let subjects = areas.iter().cloned().chain(["score".to_owned()]).collect();
     let checks = words(&|manifest| {
         manifest.checks.iter().filter(|check| check.area.is_some()).map(|check| check.id.as_str()).collect()
@@ -284,7 +283,9 @@ mod tests {
             if let Value::Object(fields) = schema {
                 let kind = fields.get("type");
                 let is = |name: &str| {
-                    kind.is_some_and(|kind| kind == name || kind.as_array().is_some_and(|kinds| kinds.contains(&name.into())))
+                    kind.is_some_and(|kind| {
+                        kind == name || kind.as_array().is_some_and(|kinds| kinds.contains(&name.into()))
+                    })
                 };
                 let closed = fields.get("additionalProperties").is_some_and(|rest| *rest != json!(true));
                 if is("object") && !closed {
@@ -333,7 +334,8 @@ mod tests {
             *report.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
             assert!(!validator.is_valid(&report), "{pointer}");
         }
-        for pointer in ["", "/readiness", "/readiness/areas/0", "/readiness/areas/0/checks/0", "/generator", "/catalog"] {
+        for pointer in ["", "/readiness", "/readiness/areas/0", "/readiness/areas/0/checks/0", "/generator", "/catalog"]
+        {
             let mut added = report(&Example::worked());
             added.pointer_mut(pointer).unwrap()["more"] = json!(1);
             assert!(!validator.is_valid(&added), "{pointer} is closed");

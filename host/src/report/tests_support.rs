@@ -81,10 +81,7 @@ pub(crate) fn battery() -> Vec<Manifest> {
         measuring(
             manifest(
                 "context",
-                &[
-                    ("context.catalog", &["context-catalog-heavy"]),
-                    ("context.heaviest-tool", &["context-tool-heavy"]),
-                ],
+                &[("context.catalog", &["context-catalog-heavy"]), ("context.heaviest-tool", &["context-tool-heavy"])],
             ),
             &[("context", "catalog_tokens"), ("context", "heaviest_tool_tokens")],
         ),

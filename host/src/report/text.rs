@@ -48,7 +48,8 @@ pub fn render(report: &Report, options: &Options) -> String {
 pub fn neutralised(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        let hides = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        let hides =
+            matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
         match c {
             '\t' => out.push(' '),
             c if c.is_control() || hides => out.extend(c.escape_unicode()),
@@ -208,9 +209,9 @@ impl<'a> Lines<'a> {
     fn floors(&mut self, report: &Report) -> fmt::Result {
         let Some(gate) = &report.readiness_gate else { return Ok(()) };
         let readiness = report.readiness.as_ref();
-        let score = gate.min_score.map(|floor| {
-            ("score", readiness.map(|readiness| readiness.observed(gate.exclude_latency)), floor)
-        });
+        let score = gate
+            .min_score
+            .map(|floor| ("score", readiness.map(|readiness| readiness.observed(gate.exclude_latency)), floor));
         let areas = gate.min_areas.iter().map(|(name, floor)| {
             let area = readiness.and_then(|readiness| readiness.areas.iter().find(|area| area.name.as_str() == name));
             (name.as_str(), area.map(|area| area.observed(gate.exclude_latency)), *floor)
@@ -355,7 +356,9 @@ note these checks are structural; semantic correctness needs a reviewed oracle
         let floors = Floors { min_score: Some(60), ..Floors::default() };
         let text = render(&report(&example, &floors), &Options { brief: true, ..Options::default() });
         assert!(
-            text.starts_with("shop readiness none reason=evaluation-budget-exceeded, partial areas=5 tools=1/2\nlost protocol.ping"),
+            text.starts_with(
+                "shop readiness none reason=evaluation-budget-exceeded, partial areas=5 tools=1/2\nlost protocol.ping"
+            ),
             "{text}"
         );
         assert!(text.contains("\nfloor score observed=none floor=60 error\n"), "{text}");

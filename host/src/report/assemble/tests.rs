@@ -37,7 +37,10 @@ fn scores_fold_by_weight_and_untimed_scores_are_measurements() {
     let scores: Vec<u8> = readiness.areas.iter().map(|area| area.score.0).collect();
     assert_eq!(scores, [80, 48, 83, 50, 65, 67]);
     assert_eq!(readiness.measurement(UNTIMED), Some(67));
-    assert_eq!(readiness.surface, Surface { tools: 4, read_only: 3, writers: 1, exercised: 2, invalid_entries: Some(1) });
+    assert_eq!(
+        readiness.surface,
+        Surface { tools: 4, read_only: 3, writers: 1, exercised: 2, invalid_entries: Some(1) }
+    );
 }
 
 #[test]
@@ -118,17 +121,13 @@ fn whatever_is_not_declared_or_listed_is_a_fault_of_the_component() {
         (
             "score",
             Box::new(|example| {
-                example.records[0]
-                    .areas
-                    .insert("protocol".to_owned(), AreaScore { score: f64::NAN, untimed: None });
+                example.records[0].areas.insert("protocol".to_owned(), AreaScore { score: f64::NAN, untimed: None });
             }),
         ),
         (
             "untimed score",
             Box::new(|example| {
-                example.records[0]
-                    .areas
-                    .insert("protocol".to_owned(), AreaScore { score: 1.0, untimed: Some(101.0) });
+                example.records[0].areas.insert("protocol".to_owned(), AreaScore { score: 1.0, untimed: Some(101.0) });
             }),
         ),
     ];
