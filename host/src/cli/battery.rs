@@ -1,13 +1,16 @@
 //! Loads the components that the options name.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::path::Path;
 
 use clap_complete::CompletionCandidate;
 
 use super::options::ComponentOptions;
 use crate::error::{Error, Result};
+use crate::guest::{self, Engine};
 use crate::nearest;
-use crate::probes::{Loaded, Manifest, Registry};
+use crate::probes::{Loaded, Manifest, Power, Registry};
 use crate::standard::{Source, Standard};
 
 /// The battery and what `--component` adds.
@@ -17,17 +20,14 @@ pub(super) struct Components {
 }
 
 impl Components {
-    pub(super) fn load(options: &ComponentOptions) -> Result<Self> {
-        let registry = Registry::shipped();
+    pub(super) async fn load(options: &ComponentOptions) -> Result<Self> {
+        let registry = Registry::new(Engine::new(guest::user_folder()).map_err(Error::Unfinished)?);
         let mut added: Vec<Loaded> = Vec::new();
         for (kind, path) in &options.component {
-            let loaded = registry.load_file(path, None)?;
+            let loaded = registry.file(path, None).await?;
             if loaded.manifest.kind != *kind {
                 let found = &loaded.manifest.kind;
-                return Err(Error::usage(format!(
-                    "{}: the component is of the kind {found}, not {kind}",
-                    path.display()
-                )));
+                return Err(Error::usage(format!("the component {} is of the kind {found}, not {kind}", path.display())));
             }
             if added.iter().any(|earlier| earlier.manifest.kind == *kind) {
                 return Err(Error::usage(format!("--component {kind} is given twice")));
@@ -37,49 +37,62 @@ impl Components {
         Ok(Self { registry, added })
     }
 
+    /// The engine that they run in.
+    pub(super) fn engine(&self) -> &Engine {
+        self.registry.engine()
+    }
+
     /// A component that is no part of the battery.
-    pub(super) fn file(&self, path: &std::path::Path) -> Result<Loaded> {
-        self.registry.load_file(path, None)
+    pub(super) async fn file(&self, path: &Path) -> Result<Loaded> {
+        self.registry.file(path, None).await
     }
 
     /// All that is loaded, the battery first.
-    pub(super) fn all(&self) -> Vec<Loaded> {
-        self.registry.all().into_iter().chain(self.added.iter().cloned()).collect()
+    pub(super) async fn all(&self) -> Result<Vec<Loaded>> {
+        Ok(self.registry.shipped().await?.into_iter().chain(self.added.iter().cloned()).collect())
     }
 
-    /// One component per area of a standard, in its order; each declares its area, and has its powers granted.
-    pub(super) fn of_standard(&self, standard: &Standard, options: &ComponentOptions) -> Result<Vec<Loaded>> {
-        let load = |source: &Source| match source {
-            Source::Shipped(area) => self.registry.load_area(area),
-            Source::File { path, sha256 } => self.registry.load_file(path, Some(sha256)),
-        };
-        let components = standard.areas.iter().map(|area| load(&area.source)).collect::<Result<Vec<_>>>()?;
+    /// One component per area of a standard, in its order; each declares its area.
+    pub(super) async fn of_standard(&self, standard: &Standard) -> Result<Vec<Loaded>> {
+        let mut components = Vec::with_capacity(standard.areas.len());
+        for area in &standard.areas {
+            components.push(match &area.source {
+                Source::File { path, sha256 } => self.registry.file(path, Some(sha256)).await?,
+                Source::Shipped(name) => self.registry.shipped_area(name).await?.ok_or_else(|| {
+                    Error::unfinished(format!("no shipped component serves the area {name}; install mcpeval again"))
+                })?,
+            });
+        }
         standard.check(&components.iter().map(|component| component.manifest.as_ref()).collect::<Vec<&Manifest>>())?;
-        let names: Vec<String> = standard.areas.iter().map(|area| format!("area:{}", area.name)).collect();
-        let kinds =
-            || names.iter().map(String::as_str).chain(self.added.iter().map(|added| added.manifest.kind.as_str()));
-        for (kind, _) in &options.grant {
+        Ok(components)
+    }
+
+    /// The powers granted to the components of areas.
+    pub(super) fn grants(
+        &self,
+        options: &ComponentOptions,
+        standard: &Standard,
+    ) -> Result<BTreeMap<String, BTreeSet<Power>>> {
+        let mut grants: BTreeMap<String, BTreeSet<Power>> = BTreeMap::new();
+        let areas: Vec<String> = standard.areas.iter().map(|area| format!("area:{}", area.name)).collect();
+        let kinds = || areas.iter().chain(self.added.iter().map(|added| &added.manifest.kind)).map(String::as_str);
+        for (kind, power) in &options.grant {
             if !kinds().any(|known| known == kind) {
                 let hint = nearest::hint(kind, kinds());
                 return Err(Error::usage(format!("--grant: no component is loaded as \"{kind}\"{hint}")));
             }
-        }
-        for (component, name) in components.iter().zip(&names).filter(|(component, _)| !component.shipped) {
-            // A component that several areas name runs once: a grant for one of them is one for all.
-            let same = |other: &str| {
-                components.iter().zip(&names).any(|(each, name)| name == other && each.digest == component.digest)
-            };
-            for power in &component.powers {
-                if !options.grant.iter().any(|(kind, granted)| granted == power && same(kind)) {
-                    return Err(Error::usage(format!(
-                        "{name}: the component {} works below the protocol; allow it with --grant {name}={power}",
-                        component.manifest.kind
-                    )));
-                }
+            if let Some(area) = kind.strip_prefix("area:") {
+                grants.entry(area.to_owned()).or_default().insert(*power);
             }
         }
-        Ok(components)
+        Ok(grants)
     }
+}
+
+/// Runs a short command's work on this thread.
+pub(super) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::unfinished(format!("no work can be started: {error}")))?.block_on(work)
 }
 
 /// The words that continue what has been typed.
@@ -90,5 +103,6 @@ pub(super) fn candidates(current: &OsStr, words: impl IntoIterator<Item = String
 
 /// What the shipped battery can say, for completion; nothing if it cannot be loaded.
 pub(super) fn shipped() -> Vec<Loaded> {
-    Components::load(&ComponentOptions::default()).map(|components| components.all()).unwrap_or_default()
+    let options = ComponentOptions::default();
+    block_on(async { Components::load(&options).await?.all().await }).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::ArgValueCompleter;
 
-use super::battery::{Components, candidates, shipped};
+use super::battery::{Components, block_on, candidates, shipped};
 use super::options::ComponentOptions;
 use crate::error::{Error, Result};
 use crate::nearest;
@@ -63,7 +63,7 @@ pub(super) struct Explain {
 
 impl Explain {
     pub(super) fn run(&self) -> Result<u8> {
-        let loaded = Components::load(&self.components)?.all();
+        let loaded = all(&self.components)?;
         let all = explain::all(loaded.iter().map(|component| component.manifest.as_ref()));
         let chosen = match &self.reason {
             Some(reason) => vec![explain::find(&all, reason)?],
@@ -99,7 +99,7 @@ impl Schema {
             None => schema::list(),
             Some(name) => {
                 let document = schema::Document::named(name)?;
-                let loaded = Components::load(&self.components)?.all();
+                let loaded = all(&self.components)?;
                 let manifests: Vec<_> = loaded.iter().map(|component| component.manifest.as_ref()).collect();
                 document.text(&manifests)
             }
@@ -143,7 +143,7 @@ impl Probes {
     pub(super) fn run(&self) -> Result<u8> {
         let text = match &self.command {
             ProbesCommand::List { format, components } => {
-                let loaded = Components::load(components)?.all();
+                let loaded = all(components)?;
                 let shown: Vec<_> = loaded.iter().map(Shown::from).collect();
                 match format {
                     ListFormat::Text => catalogue::text(&shown),
@@ -151,8 +151,8 @@ impl Probes {
                 }
             }
             ProbesCommand::Show { name, components } => {
-                let loaded = Components::load(components)?;
-                Shown::from(&find(&loaded, name)?).document()
+                let found = block_on(async { find(&Components::load(components).await?, name).await })?;
+                Shown::from(&found).document()
             }
         };
         output::stdout(text.as_bytes())?;
@@ -160,15 +160,20 @@ impl Probes {
     }
 }
 
+/// All components that the options load.
+fn all(options: &ComponentOptions) -> Result<Vec<Loaded>> {
+    block_on(async { Components::load(options).await?.all().await })
+}
+
 /// A loaded component of that name, else the file at that path.
-fn find(components: &Components, name: &str) -> Result<Loaded> {
-    let all = components.all();
+async fn find(components: &Components, name: &str) -> Result<Loaded> {
+    let all = components.all().await?;
     if let Some(found) = all.iter().find(|component| Shown::from(*component).is(name)) {
         return Ok(found.clone());
     }
     let path = Path::new(name);
     if path.extension().is_some_and(|extension| extension == "wasm") || path.is_file() {
-        return components.file(path);
+        return components.file(path).await;
     }
     let names: Vec<String> = all.iter().flat_map(|component| Shown::from(component).names()).collect();
     let hint = nearest::hint(name, names.iter().map(String::as_str));

@@ -40,13 +40,6 @@ impl Line {
     /// Shows the line once the work has taken a while, and takes it away when the work is done.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let Some(bar) = &self.bar else { return work.await };
-        /// However the work ends, the line goes.
-        struct Clear<'a>(&'a ProgressBar);
-        impl Drop for Clear<'_> {
-            fn drop(&mut self) {
-                self.0.finish_and_clear();
-            }
-        }
         let _clear = Clear(bar);
         let mut work = std::pin::pin!(work);
         tokio::select! {
@@ -57,6 +50,15 @@ impl Line {
         bar.set_draw_target(ProgressDrawTarget::stderr());
         bar.enable_steady_tick(TICK);
         work.await
+    }
+}
+
+/// However the work ends, the line goes.
+struct Clear<'a>(&'a ProgressBar);
+
+impl Drop for Clear<'_> {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -1,5 +1,6 @@
 //! `mcpeval score`.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{ArgGroup, Args};
@@ -8,9 +9,12 @@ use super::battery::Components;
 use super::options::{BatteryOptions, ComponentOptions, ReportOptions, RunLogOptions, TargetOptions};
 use super::{Global, console, progress, signals};
 use crate::error::{Error, Result};
-use crate::outcome::Ended;
-use crate::report::{assemble, output};
+use crate::report::assemble::{self, Assembled};
+use crate::report::output;
 use crate::runner::{self, Evaluation, Plan};
+
+/// The measurement that counts valid calls without an answer.
+const TRANSPORT_ERRORS: &str = "transport_errors";
 
 const EXAMPLE: &str = "\
 Example:
@@ -52,17 +56,30 @@ impl Score {
         let floors = self.battery.floors(&standard)?;
         let arguments = self.battery.arguments()?;
         let corpus = self.battery.corpus()?;
-        let plan = Plan {
-            target: self.target.target()?,
-            components: Components::load(&self.components)?.of_standard(&standard, &self.components)?,
-            profile: self.battery.profile(&arguments),
-            standard,
-            arguments: arguments.by_tool,
-            startup_timeout: self.target.startup_timeout(),
-        };
+        let target = self.target.target()?;
+        let profile = self.battery.profile(&arguments);
 
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::unfinished(format!("no threads can be started: {error}")))?;
+        let line = Arc::new(progress::Line::new(global.quiet));
         let begun = Instant::now();
-        let evaluation = evaluate(plan, global)?;
+        let evaluation = signals::until_interrupted(runtime, async {
+            let components = Components::load(&self.components).await?;
+            let plan = Plan {
+                target,
+                components: components.of_standard(&standard).await?,
+                grants: components.grants(&self.components, &standard)?,
+                standard,
+                profile,
+                arguments: arguments.by_tool,
+                startup_timeout: self.target.startup_timeout(),
+            };
+            let sink = Arc::clone(&line);
+            let work = runner::evaluate(plan, components.engine(), Arc::new(move |progress| sink.update(progress)));
+            line.during(work).await
+        })?;
         let elapsed = begun.elapsed();
 
         let assembled = assemble::score(&evaluation, server, &floors);
@@ -72,43 +89,31 @@ impl Score {
         if let Some(path) = run_log {
             output::private(path, &private)?;
         } else if global.verbose > 0 {
-            private.iter().for_each(|line| console::note(line));
+            for line in &private {
+                console::note(line);
+            }
         }
-        tell(&evaluation, &assembled.breaches);
+        tell(&evaluation, &assembled);
         outputs.write(&assembled.report)?;
         Ok(assembled.report.exit_code())
     }
 }
 
-fn evaluate(plan: Plan, global: &Global) -> Result<Evaluation> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::unfinished(format!("no threads can be started: {error}")))?;
-    let engine = crate::guest::Engine::new()?;
-    let line = progress::Line::new(global.quiet);
-    let on_progress = |progress: &runner::Progress| line.update(progress);
-    signals::until_interrupted(runtime, line.during(runner::evaluate(plan, &engine, &on_progress)))
-}
-
 /// What a person should know beside the result: why there is no verdict, and what the server said last.
-fn tell(evaluation: &Evaluation, breaches: &[String]) {
-    for breach in breaches {
+fn tell(evaluation: &Evaluation, assembled: &Assembled) {
+    for breach in &assembled.breaches {
         console::warning(breach);
     }
     if let Some(fault) = &evaluation.fault {
         console::error(fault);
     }
-    if evaluation.fault.is_some() || evaluation.error.is_some() {
+    let calls_lost = assembled.report.measurement(TRANSPORT_ERRORS).is_some_and(|count| count > 0);
+    if evaluation.fault.is_some() || evaluation.error.is_some() || calls_lost {
         console::server_stderr(&evaluation.stderr);
     }
 }
 
 /// Free text of components and diagnostics.
 fn private_lines(evaluation: &Evaluation, breaches: &[String]) -> Vec<String> {
-    let stopped = evaluation.runs.iter().filter_map(|run| match &run.record.ended {
-        Ended::Stopped { reason, detail } => Some(format!("{}: {reason}: {detail}", run.component.manifest.kind)),
-        Ended::Finished { .. } => None,
-    });
-    evaluation.log.iter().cloned().chain(stopped).chain(breaches.iter().cloned()).collect()
+    evaluation.log.iter().chain(breaches).cloned().collect()
 }

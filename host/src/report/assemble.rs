@@ -60,6 +60,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) components: &'a BTreeMap<String, Digest>,
 }
 
+/// An area's own score and its part of the document.
+type Scored<'a> = (&'a str, (AreaScore, AreaReport));
+
 /// One component's run.
 #[derive(Debug)]
 pub(crate) struct Said<'a> {
@@ -163,7 +166,7 @@ pub(crate) fn assemble(facts: &Facts<'_>, server: Label, floors: &Floors) -> Ass
         readiness_error: error.map(NoVerdictLabel),
         readiness_partial: partial,
         readiness_gate,
-        catalog: facts.catalog.filter(|catalog| catalog.complete).map(contract),
+        catalog: facts.catalog.filter(|catalog| catalog.is_complete()).map(contract),
         components: facts.components.iter().map(|(name, digest)| (name.clone(), Hex64(digest.to_string()))).collect(),
         cases: Vec::new(),
     };
@@ -275,7 +278,7 @@ impl<'a> Said<'a> {
 
     /// The finished areas it was asked for, their weights still 0. What it says of declared areas that the standard
     /// does not hold is no part of the report.
-    fn areas(&self, subjects: &HashMap<&str, usize>) -> Result<Vec<(&'a str, (AreaScore, AreaReport))>, String> {
+    fn areas(&self, subjects: &HashMap<&str, usize>) -> Result<Vec<Scored<'a>>, String> {
         let declared = self.manifest.areas();
         if let Some(name) = self.record.areas.keys().find(|name| !declared.contains(&name.as_str())) {
             return Err(format!("a score for an area that it does not declare, of {} bytes", name.len()));

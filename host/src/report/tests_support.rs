@@ -119,7 +119,7 @@ pub(crate) fn catalog(entries: &[(ToolClass, Value)]) -> Catalog {
             Entry { label, class: *class, repeated, hinted: *class, raw: raw.to_string().into() }
         })
         .collect();
-    Catalog { entries, pages: vec![1], complete: true }
+    Catalog { entries, pages: vec![1], fault: None }
 }
 
 /// The catalog of the worked example.

@@ -332,7 +332,7 @@ note these checks are structural; semantic correctness needs a reviewed oracle
             finding.observed = Some(n);
             example.records[1].findings.push(finding);
         }
-        example.catalog = Some(crate::session::catalog::Catalog { entries, pages: vec![], complete: true });
+        example.catalog = Some(crate::session::catalog::Catalog { entries, pages: vec![], fault: None });
         let report = report(&example, &Floors::default());
         let brief = render(&report, &Options { brief: true, ..Options::default() });
         assert!(!brief.contains("What "), "{brief}");

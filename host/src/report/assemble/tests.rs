@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::super::tests_support::{Example, lost, measured, stopped};
 use super::*;
 use crate::outcome::Measurement;
+use crate::session::{Cause, Fault};
 
 fn assembled(example: &Example, floors: &Floors) -> Assembled {
     assemble(&example.facts(), Label::new("shop").unwrap(), floors)
@@ -84,7 +85,8 @@ fn passed_and_untested_checks_are_not_listed() {
 #[test]
 fn whatever_is_not_declared_or_listed_is_a_fault_of_the_component() {
     const SECRET: &str = "s3cret free text";
-    let cases: Vec<(&str, Box<dyn FnOnce(&mut Example)>)> = vec![
+    type Change = Box<dyn FnOnce(&mut Example)>;
+    let cases: Vec<(&str, Change)> = vec![
         ("check", Box::new(|example| example.records[0].findings[0].check = SECRET.to_owned())),
         ("reason", Box::new(|example| example.records[0].findings[0].reason = Some(SECRET.to_owned()))),
         ("no reason", Box::new(|example| example.records[0].findings[0].reason = None)),
@@ -226,7 +228,7 @@ fn an_unreachable_server_still_has_a_report() {
 fn an_incomplete_listing_is_no_contract() {
     let (_, report) = broken(|example| {
         if let Some(catalog) = &mut example.catalog {
-            catalog.complete = false;
+            catalog.fault = Some(Fault::new(Cause::Timeout, "private"));
         }
     });
     assert_eq!(report.catalog, None);
