@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, JsonRpcMessage, JsonRpcRequest,
-    RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, JsonRpcMessage, JsonRpcRequest, RequestId,
+    ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -104,6 +104,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Wire<T> {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "one at a time, moved at once")]
 enum Step {
     Pass(ClientJsonRpcMessage),
     Skip,
