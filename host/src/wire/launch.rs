@@ -54,7 +54,9 @@ pub enum LaunchError {
         program: String,
     },
     /// The file is there, but what should run it is not.
-    #[error("{program} exists but could not be started; check that the interpreter named in its first line is installed")]
+    #[error(
+        "{program} exists but could not be started; check that the interpreter named in its first line is installed"
+    )]
     NoInterpreter {
         /// The program as given.
         program: String,
@@ -170,6 +172,17 @@ mod tests {
         let error = failure(&elsewhere);
         assert!(matches!(error, LaunchError::NoDirectory { .. }));
         assert!(error.to_string().contains("working directory"));
+    }
+
+    #[test]
+    fn own_variables_are_withheld_whoever_set_them() {
+        let mut launch = launch("true");
+        launch.withheld = vec!["TOKEN".into()];
+        for (name, withheld) in
+            [("MCPEVAL_HOME", true), ("MCPEVAL_", true), ("TOKEN", true), ("TOKENS", false), ("XMCPEVAL_A", false)]
+        {
+            assert_eq!(launch.withholds(OsStr::new(name)), withheld, "{name}");
+        }
     }
 
     #[test]
