@@ -139,10 +139,7 @@ impl Ledger {
     pub fn remaining(&self) -> Allowance {
         let (requests, sessions) = {
             let spent = self.spent();
-            (
-                self.limits.requests.saturating_sub(spent.requests),
-                self.limits.sessions.saturating_sub(spent.sessions),
-            )
+            (self.limits.requests.saturating_sub(spent.requests), self.limits.sessions.saturating_sub(spent.sessions))
         };
         let own = Allowance { requests, sessions, time: self.deadline.saturating_duration_since(Instant::now()) };
         match &self.parent {

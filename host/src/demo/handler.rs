@@ -83,9 +83,10 @@ impl Demo {
         let number = |name: &str| arguments.get(name).and_then(whole).unwrap_or_default();
         match tool.act {
             Act::ListNotes => {
-                let limit = arguments.get("limit").and_then(whole).map_or(usize::MAX, |limit| {
-                    usize::try_from(limit).unwrap_or(usize::MAX)
-                });
+                let limit = arguments
+                    .get("limit")
+                    .and_then(whole)
+                    .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
                 let titles: Vec<String> =
                     self.notebook().notes().take(limit).map(|(_, note)| note.title.clone()).collect();
                 Ok(json!({"titles": titles}))

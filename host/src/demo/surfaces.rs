@@ -77,9 +77,10 @@ pub(super) fn prompt(notebook: &Notebook, request: &GetPromptRequestParams) -> R
         }
         "plan_day" => {
             let style = argument("style").unwrap_or("calm");
-            let style = STYLES.into_iter().find(|known| *known == style).ok_or_else(|| {
-                ErrorData::invalid_params("The argument style is none of brief, brisk, calm.", None)
-            })?;
+            let style = STYLES
+                .into_iter()
+                .find(|known| *known == style)
+                .ok_or_else(|| ErrorData::invalid_params("The argument style is none of brief, brisk, calm.", None))?;
             let titles: Vec<&str> = notebook.notes().map(|(_, note)| note.title.as_str()).collect();
             format!("Please write a {style} plan of the day around these notes: {}.", titles.join(", "))
         }
@@ -107,8 +108,8 @@ pub(super) fn complete(notebook: &Notebook, request: &CompleteRequestParams) -> 
     let total = u32::try_from(fitting.len()).ok();
     let more = fitting.len() > CompletionInfo::MAX_VALUES;
     let shown = fitting.into_iter().take(CompletionInfo::MAX_VALUES).collect();
-    let info = CompletionInfo::with_pagination(shown, total, more)
-        .map_err(|error| ErrorData::internal_error(error, None))?;
+    let info =
+        CompletionInfo::with_pagination(shown, total, more).map_err(|error| ErrorData::internal_error(error, None))?;
     Ok(CompleteResult::new(info))
 }
 

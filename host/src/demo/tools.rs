@@ -218,7 +218,9 @@ fn table() -> Vec<Tool> {
             Act::PollJob,
             Hints::Reads,
             "Asks for a job. Errors say in data.retryable if asking again helps.",
-            closed(&json!({"job": {"enum": ["done", "busy", "lost"], "description": "Busy is done when asked again."}})),
+            closed(
+                &json!({"job": {"enum": ["done", "busy", "lost"], "description": "Busy is done when asked again."}}),
+            ),
             json!({"state": {"type": "string"}}),
             json!({"job": "done"}),
         ),

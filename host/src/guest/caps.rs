@@ -350,7 +350,11 @@ impl State {
         Ok(self.pending_of(handle)?.id().to_string())
     }
 
-    pub(super) async fn pending_wait(&mut self, handle: &Resource<PendingHandle>, wait_ms: u32) -> Given<Option<Answer>> {
+    pub(super) async fn pending_wait(
+        &mut self,
+        handle: &Resource<PendingHandle>,
+        wait_ms: u32,
+    ) -> Given<Option<Answer>> {
         let pending = self.pending_of(handle)?;
         let context = self.run()?.context.clone();
         let outcome = pending.wait(&context, Duration::from_millis(wait_ms.into())).await;
@@ -368,7 +372,11 @@ impl State {
         Ok(self.note(outcome))
     }
 
-    pub(super) async fn wait_any(&mut self, handles: &[Resource<PendingHandle>], wait_ms: u32) -> wasmtime::Result<Vec<u32>> {
+    pub(super) async fn wait_any(
+        &mut self,
+        handles: &[Resource<PendingHandle>],
+        wait_ms: u32,
+    ) -> wasmtime::Result<Vec<u32>> {
         let pending: Vec<Arc<Pending>> =
             handles.iter().map(|handle| self.pending_of(handle)).collect::<wasmtime::Result<_>>()?;
         let run = self.run()?;
@@ -608,10 +616,15 @@ impl State {
         }
     }
 
-    pub(super) async fn validate(&mut self, schema: String, instance: String) -> wasmtime::Result<Result<(), Vec<String>>> {
+    pub(super) async fn validate(
+        &mut self,
+        schema: String,
+        instance: String,
+    ) -> wasmtime::Result<Result<(), Vec<String>>> {
         self.compute(move || {
             let parse = |what: &str, text: &str| {
-                serde_json::from_str::<serde_json::Value>(text).map_err(|_| vec![format!("the {what} is no readable JSON")])
+                serde_json::from_str::<serde_json::Value>(text)
+                    .map_err(|_| vec![format!("the {what} is no readable JSON")])
             };
             schema::validate(&parse("schema", &schema)?, &parse("instance", &instance)?)
         })

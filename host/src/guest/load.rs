@@ -78,7 +78,10 @@ fn recognise(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-#[expect(unsafe_code, reason = "the bytes come from this program's own build or from a folder only this user can write")]
+#[expect(
+    unsafe_code,
+    reason = "the bytes come from this program's own build or from a folder only this user can write"
+)]
 fn deserialize(engine: &Engine, compiled: &[u8]) -> Option<wasmtime::component::Component> {
     if compiled.is_empty() {
         return None;

@@ -60,7 +60,9 @@ pub(super) fn check(manifest: &Manifest, shipped: bool) -> Result<(), String> {
             return Err(format!("its reason {label} does not begin with its vendor's name"));
         }
         if reason.hint.chars().count() > MAX_HINT || reason.hint.chars().any(char::is_control) {
-            return Err(format!("the hint of {label} is longer than {MAX_HINT} characters or holds control characters"));
+            return Err(format!(
+                "the hint of {label} is longer than {MAX_HINT} characters or holds control characters"
+            ));
         }
         if reason.checks.iter().any(|id| !manifest.checks.iter().any(|check| check.id == *id)) {
             return Err(format!("its reason {label} belongs to a check that is not declared"));

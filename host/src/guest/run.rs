@@ -140,9 +140,7 @@ pub async fn run(engine: &Engine, component: &Component, job: Job) -> Outcome {
             let detail: String = fault.detail.chars().take(1_000).collect();
             stopped(v0_1::label(&fault, run.refused_by_budget), detail)
         }
-        Ok(Ok(Ok(outcome))) => {
-            Ended::Finished { attempts: outcome.attempts, first_failure: outcome.first_failure }
-        }
+        Ok(Ok(Ok(outcome))) => Ended::Finished { attempts: outcome.attempts, first_failure: outcome.first_failure },
     };
     Outcome { record: run.recorder.finish(ended), log: log.lines() }
 }

@@ -94,7 +94,10 @@ impl wasmtime::ResourceLimiter for MemoryLimit {
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         if desired > limits::TABLE_ELEMENTS {
-            return Err(wasmtime::Error::msg(format!("it wants a table of more than {} elements", limits::TABLE_ELEMENTS)));
+            return Err(wasmtime::Error::msg(format!(
+                "it wants a table of more than {} elements",
+                limits::TABLE_ELEMENTS
+            )));
         }
         Ok(true)
     }

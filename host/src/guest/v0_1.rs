@@ -29,8 +29,8 @@ mod bindings {
     });
 }
 
-use bindings::mcpeval::probe::{http, log, pipe, report, schema, session as wit, text, types};
 pub(super) use bindings::WireProbe;
+use bindings::mcpeval::probe::{http, log, pipe, report, schema, session as wit, text, types};
 pub(super) use types::{Case, Manifest};
 
 /// Link the interfaces of the contract. `pipe` and `http` exist only in the linker of a component that may use them.
@@ -95,10 +95,7 @@ fn fault(fault: session::Fault) -> types::Fault {
 }
 
 /// What a returned fault makes of a run. A refusal counts only if the host made it.
-pub(super) fn label(
-    fault: &types::Fault,
-    refused_by_budget: bool,
-) -> outcome::NoVerdict {
+pub(super) fn label(fault: &types::Fault, refused_by_budget: bool) -> outcome::NoVerdict {
     use outcome::NoVerdict;
     match fault.cause {
         types::Cause::Refused(
@@ -415,7 +412,8 @@ impl http::HostResponse for State {
         handle: Resource<HttpHandle>,
         wait_ms: u32,
     ) -> wasmtime::Result<Result<Option<http::Head>, types::Fault>> {
-        let head = |head: caps::Head| http::Head { exchange: head.exchange, status: head.status, headers: head.headers };
+        let head =
+            |head: caps::Head| http::Head { exchange: head.exchange, status: head.status, headers: head.headers };
         host_call!(self, to_guest(self.http_head(&handle, wait_ms).await, |given| given.map(head)))
     }
 
@@ -497,7 +495,11 @@ impl log::Host for State {
 }
 
 impl schema::Host for State {
-    async fn validate(&mut self, schema: types::Json, instance: types::Json) -> wasmtime::Result<Result<(), Vec<String>>> {
+    async fn validate(
+        &mut self,
+        schema: types::Json,
+        instance: types::Json,
+    ) -> wasmtime::Result<Result<(), Vec<String>>> {
         host_call!(self, self.validate(schema, instance).await)
     }
 

@@ -224,7 +224,10 @@ fn judge(answer: &Answer) -> Result<Revision, Declined> {
             };
             revision::find(&chosen.version).ok_or_else(|| {
                 let version: String = chosen.version.chars().filter(|c| !c.is_control()).take(32).collect();
-                declined(format!("the server chose protocol revision \"{version}\", which mcpeval does not speak"), None)
+                declined(
+                    format!("the server chose protocol revision \"{version}\", which mcpeval does not speak"),
+                    None,
+                )
             })
         }
         Err(error) => {
@@ -277,16 +280,21 @@ fn explain_stdio(session: &Session, fault: &Fault, timeout: Duration) -> String 
 fn explain_http(wire: &HttpWire, fault: &Fault, timeout: Duration) -> String {
     let url = wire.endpoint().url();
     match fault.cause {
-        Cause::Status(401 | 403) => format!(
-            "{url} wants authorization ({}); set MCPEVAL_HTTP_AUTHORIZATION or --header-env",
-            fault.detail
-        ),
+        Cause::Status(401 | 403) => {
+            format!("{url} wants authorization ({}); set MCPEVAL_HTTP_AUTHORIZATION or --header-env", fault.detail)
+        }
         Cause::Status(_) | Cause::Malformed => {
-            format!("{url} is no MCP endpoint: it answered initialize with {}; check the path, often /mcp", fault.detail)
+            format!(
+                "{url} is no MCP endpoint: it answered initialize with {}; check the path, often /mcp",
+                fault.detail
+            )
         }
         Cause::Unreachable => format!("{url} cannot be reached: {}; check that the server is running", fault.detail),
         Cause::TimedOut => {
-            format!("{url} did not answer initialize within {} s; raise --startup-timeout if it is slow", timeout.as_secs())
+            format!(
+                "{url} did not answer initialize within {} s; raise --startup-timeout if it is slow",
+                timeout.as_secs()
+            )
         }
         _ => format!("{url}: {}", fault.detail),
     }
@@ -302,7 +310,9 @@ impl Inner {
         let state = self.state();
         let first = state.inbox.first();
         match first {
-            Some(text) if text.starts_with('\u{feff}') => " (the first line begins with a byte order mark, which JSON forbids)",
+            Some(text) if text.starts_with('\u{feff}') => {
+                " (the first line begins with a byte order mark, which JSON forbids)"
+            }
             Some(text) if text.to_ascii_lowercase().starts_with("content-length:") => {
                 " (it speaks with Content-Length headers; MCP wants one message a line)"
             }

@@ -91,7 +91,10 @@ impl HttpLink {
             200 | 204 => {}
             status => {
                 let what = if is_notification { "a notification" } else { "a response" };
-                return Err(Fault::new(Cause::Status(status), format!("the server answered {what} with HTTP {status}")));
+                return Err(Fault::new(
+                    Cause::Status(status),
+                    format!("the server answered {what} with HTTP {status}"),
+                ));
             }
         }
         Ok(())
@@ -121,7 +124,9 @@ impl HttpLink {
                 Ok(true)
             }
             (200, false) => Err(Fault::new(Cause::Malformed, "the server answered GET with no event stream")),
-            (status, _) => Err(Fault::new(Cause::Status(status), format!("the server answered GET with HTTP {status}"))),
+            (status, _) => {
+                Err(Fault::new(Cause::Status(status), format!("the server answered GET with HTTP {status}")))
+            }
         }
     }
 
@@ -228,12 +233,7 @@ fn describe_body(kind: &str, body: &[u8]) -> &'static str {
     }
 }
 
-async fn read_stream(
-    session: &Arc<Inner>,
-    link: &HttpLink,
-    origin: Origin,
-    response: Response,
-) -> Result<(), Fault> {
+async fn read_stream(session: &Arc<Inner>, link: &HttpLink, origin: Origin, response: Response) -> Result<(), Fault> {
     let resumes = session.opening.get().is_some_and(|opening| opening.revision.resumes);
     let mut stream = Stream::new(response);
     let mut fruitless = 0;
@@ -298,10 +298,10 @@ impl Stream {
     }
 
     fn remember(&mut self) {
-        if let Some(id) = self.events.last_event_id() {
+        if let Some(id) = self.events.last_id() {
             self.last_event = Some(id.to_owned());
         }
-        self.retry = self.events.retry().or(self.retry);
+        self.retry = self.events.retry().map(Duration::from_millis).or(self.retry);
     }
 
     fn last_event(&mut self) -> Option<String> {
@@ -340,7 +340,7 @@ fn media_type(value: &str) -> String {
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-pub(super) fn fault(error: HttpError) -> Fault {
+pub(crate) fn fault(error: HttpError) -> Fault {
     let cause = match &error {
         HttpError::Refused | HttpError::Unresolved | HttpError::Tls(_) => Cause::Unreachable,
         HttpError::Closed => Cause::Closed,

@@ -27,7 +27,11 @@ struct Page {
 enum Reply {
     Page(Page),
     /// The server's error object has this code, or the result holds no array of tools.
-    Unusable { fault: Fault, code: Option<i64>, exchange: u32 },
+    Unusable {
+        fault: Fault,
+        code: Option<i64>,
+        exchange: u32,
+    },
 }
 
 /// List the catalog. `Err` only if the first page had a fault of the transport or the budget: then there is nothing to
@@ -88,12 +92,7 @@ pub async fn list(session: &Session, context: &Context, timeout: Duration) -> Re
     Ok(catalog)
 }
 
-async fn page(
-    session: &Session,
-    context: &Context,
-    cursor: Option<&str>,
-    timeout: Duration,
-) -> Result<Reply, Fault> {
+async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeout: Duration) -> Result<Reply, Fault> {
     #[derive(Deserialize)]
     struct Listing {
         tools: Vec<Box<RawValue>>,
@@ -141,8 +140,7 @@ fn read_entry(raw: &str, position: usize) -> Entry {
         #[serde(borrow, default)]
         annotations: Option<&'a RawValue>,
     }
-    let shallow: Option<Shallow<'_>> =
-        raw.starts_with('{').then(|| serde_json::from_str(raw).ok()).flatten();
+    let shallow: Option<Shallow<'_>> = raw.starts_with('{').then(|| serde_json::from_str(raw).ok()).flatten();
     let is_object = shallow.is_some();
     let shallow = shallow.unwrap_or_default();
     let name = shallow.name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()).filter(|n| is_label(n));

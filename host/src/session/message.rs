@@ -151,12 +151,7 @@ fn classify<'a>(envelope: &Envelope<'a>) -> Option<Message<'a>> {
 }
 
 fn outcome<'a>(envelope: &Envelope<'a>) -> Result<Reply<'a>, &'static str> {
-    let members = [
-        envelope.jsonrpc,
-        envelope.id,
-        envelope.result,
-        envelope.error,
-    ];
+    let members = [envelope.jsonrpc, envelope.id, envelope.result, envelope.error];
     if members.iter().any(|member| member.is_repeated()) {
         return Err("the reply repeats a member");
     }
@@ -273,7 +268,9 @@ mod tests {
 
     #[test]
     fn ids_match_by_value_and_type() {
-        for (raw, id) in [("7", Some(7)), ("7.0", Some(7)), ("70e-1", Some(7)), ("-7", None), ("7.5", None), ("1e99", None)] {
+        for (raw, id) in
+            [("7", Some(7)), ("7.0", Some(7)), ("70e-1", Some(7)), ("-7", None), ("7.5", None), ("1e99", None)]
+        {
             let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{raw},\"result\":{{}}}}");
             assert_eq!(reply(&text), Some(Message::Reply { id, outcome: Ok(Reply::Result("{}")) }), "{raw}");
         }
@@ -321,7 +318,9 @@ mod tests {
     fn deep_nesting_is_carried_without_recursion() {
         let depth = 200_000;
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-        assert!(matches!(reply(&text), Some(Message::Reply { id: Some(1), outcome: Ok(Reply::Result(raw)) }) if raw.len() == 2 * depth));
+        assert!(
+            matches!(reply(&text), Some(Message::Reply { id: Some(1), outcome: Ok(Reply::Result(raw)) }) if raw.len() == 2 * depth)
+        );
     }
 
     #[test]

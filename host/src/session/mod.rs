@@ -30,6 +30,7 @@ use crate::transcript::{Direction, Transcript};
 
 pub use fault::{Answer, Cause, Fault, Incoming, IncomingKind, Refusal, Tally};
 pub use handshake::Options;
+pub(crate) use link_http::fault as http_fault;
 pub use pending::{Pending, wait_any};
 pub use policy::{Denial, Policy};
 pub use target::Target;
@@ -67,7 +68,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    fn next_conversation(&self) -> u32 {
+    pub(crate) fn next_conversation(&self) -> u32 {
         self.conversations.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
@@ -197,9 +198,10 @@ impl Session {
 
     /// From launch to the end of the opening.
     pub fn startup(&self) -> Duration {
-        self.inner.opening.get().map_or(Duration::ZERO, |opening| {
-            *opening.startup.lock().unwrap_or_else(PoisonError::into_inner)
-        })
+        self.inner
+            .opening
+            .get()
+            .map_or(Duration::ZERO, |opening| *opening.startup.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the next step should have a fresh conversation: a fault happened here, or the connection ended.

@@ -53,8 +53,9 @@ impl Pending {
                 self.taken.store(true, std::sync::atomic::Ordering::Relaxed);
                 Some(if at > self.deadline && outcome.is_ok() { Err(self.late()) } else { outcome })
             }
-            None => Some(Err(Fault::new(Cause::Other, "the answer to this request was already given")
-                .citing(self.exchange))),
+            None => Some(Err(
+                Fault::new(Cause::Other, "the answer to this request was already given").citing(self.exchange)
+            )),
         }
     }
 

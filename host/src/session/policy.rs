@@ -326,7 +326,10 @@ mod tests {
         assert_eq!(gate.permits(&policy, drop), Err(Denial::WriterTool));
         let drop = b"{\"method\":\"tools\\/c\\u0061ll\",\"params\":{\"name\":\"drop\"}}\n";
         assert_eq!(gate.permits(&policy, drop), Err(Denial::WriterTool));
-        assert_eq!(gate.permits(&policy, b"Content-Length: 9\r\n\r\n{\"method\":\"tools/call\"}\n"), Err(Denial::InvalidTool));
+        assert_eq!(
+            gate.permits(&policy, b"Content-Length: 9\r\n\r\n{\"method\":\"tools/call\"}\n"),
+            Err(Denial::InvalidTool)
+        );
         assert_eq!(gate.permits(&policy, b"[{\"method\":\"tools/call\"}]\n"), Err(Denial::InvalidTool));
         assert_eq!(gate.permits(&policy, b"not json\n{\"id\":"), Ok(()));
         assert_eq!(gate.permits(&policy, b"1}\n"), Ok(()));
@@ -352,6 +355,9 @@ mod tests {
         assert_eq!(policy.permits_http(&[header("mcp-name", "drop")], b"{}"), Err(Denial::WriterTool));
         assert_eq!(policy.permits_http(&[header("Mcp-Method", "tools/call")], b"{}"), Err(Denial::InvalidTool));
         let find = br#"{"method":"tools/call","params":{"name":"find"}}"#;
-        assert_eq!(policy.permits_http(&[header("Mcp-Method", "tools/call"), header("Mcp-Name", "find")], find), Ok(()));
+        assert_eq!(
+            policy.permits_http(&[header("Mcp-Method", "tools/call"), header("Mcp-Name", "find")], find),
+            Ok(())
+        );
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use hyper::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
+};
 use url::{Host, Url};
 
 /// Most headers an operator may add.
@@ -154,7 +156,13 @@ mod tests {
 
     #[test]
     fn others_need_leave_and_encryption() {
-        for url in ["http://example.com/", "https://192.168.1.1/", "http://localhost.example.com/", "https://[::ffff:127.0.0.1]/", "http://0.0.0.0/"] {
+        for url in [
+            "http://example.com/",
+            "https://192.168.1.1/",
+            "http://localhost.example.com/",
+            "https://[::ffff:127.0.0.1]/",
+            "http://0.0.0.0/",
+        ] {
             assert!(matches!(refusal(url, false), EndpointError::Remote(_)), "{url}");
         }
         assert!(matches!(refusal("http://example.com/", true), EndpointError::Plain(_)));
@@ -173,7 +181,9 @@ mod tests {
 
     #[test]
     fn header_values_are_never_shown() {
-        let with = |name: &str, value: &str| Endpoint::new("http://127.0.0.1/?key=hunter2", vec![(name.into(), value.into())], false);
+        let with = |name: &str, value: &str| {
+            Endpoint::new("http://127.0.0.1/?key=hunter2", vec![(name.into(), value.into())], false)
+        };
         let endpoint = with("Authorization", "Bearer hunter2").unwrap();
         assert!(!format!("{endpoint:?} {:?}", endpoint.headers()).contains("hunter2"));
         let error = with("Authorization", "hunter2\r\nX: 1").unwrap_err();

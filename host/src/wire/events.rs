@@ -82,7 +82,8 @@ impl EventStream {
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        let line = if std::mem::replace(&mut self.begun, true) { &line } else { line.strip_prefix(BOM).unwrap_or(&line) };
+        let line =
+            if std::mem::replace(&mut self.begun, true) { &line } else { line.strip_prefix(BOM).unwrap_or(&line) };
         if line.is_empty() {
             self.dispatch();
             return;

@@ -259,14 +259,19 @@ mod tests {
 
     #[test]
     fn half_a_record_is_none() {
-        assert_eq!(records(b"free 1\0folder /tmp/a\nb\0folder /tm"), [b"free 1".to_vec(), b"folder /tmp/a\nb".to_vec()]);
+        assert_eq!(
+            records(b"free 1\0folder /tmp/a\nb\0folder /tm"),
+            [b"free 1".to_vec(), b"folder /tmp/a\nb".to_vec()]
+        );
         assert!(records(&vec![b'x'; RECORD_LIMIT * 2]).is_empty());
     }
 
     #[test]
     fn what_was_freed_or_forgotten_is_not_touched() {
         let mut charge = Charge::default();
-        for record in ["group 7 0 5", "group 8 99 5", "free 7", "folder /t/a b", "folder /t/c", "forget /t/c", "x", "group a"] {
+        for record in
+            ["group 7 0 5", "group 8 99 5", "free 7", "folder /t/a b", "folder /t/c", "forget /t/c", "x", "group a"]
+        {
             charge.note(record.as_bytes());
         }
         assert_eq!(charge.groups, BTreeMap::from([(8, (Some(99), 5))]));

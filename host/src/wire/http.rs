@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, TRANSFER_ENCODING};
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, TRANSFER_ENCODING,
+};
 use hyper::{Method, Request, StatusCode, Uri};
 use tokio::sync::mpsc;
 use url::{Position, Url};
@@ -138,14 +140,17 @@ impl HttpWire {
         let method = parse_method(method)?;
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            let value = HeaderValue::from_str(value).map_err(|_| HttpError::refuse("a header's value is not one line"))?;
+            let value =
+                HeaderValue::from_str(value).map_err(|_| HttpError::refuse("a header's value is not one line"))?;
             map.append(parse_name(name)?, value);
         }
         let mut url = self.0.endpoint.url().clone();
         for _ in 0..=MAX_REDIRECTS {
             let request = self.request(&method, &url, map.clone(), body.clone())?;
             let (response, link) = self.exchange(request, true).await?;
-            let Some(location) = redirect(&response) else { return Ok(Response::new(response, link, Some(&self.0.dial))) };
+            let Some(location) = redirect(&response) else {
+                return Ok(Response::new(response, link, Some(&self.0.dial)));
+            };
             url = match next_hop(&method, response.status(), &url, location) {
                 Some(next) => next,
                 None => return Err(refused_redirect(location)),
@@ -168,7 +173,8 @@ impl HttpWire {
         }
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            let value = HeaderValue::from_bytes(&value).map_err(|_| HttpError::refuse("a header's value is not one line"))?;
+            let value =
+                HeaderValue::from_bytes(&value).map_err(|_| HttpError::refuse("a header's value is not one line"))?;
             map.append(parse_name(&name)?, value);
         }
         check_framing(&map, &body)?;
@@ -178,7 +184,13 @@ impl HttpWire {
     }
 
     /// With the endpoint's headers, and a `Host` unless there is one.
-    fn request(&self, method: &Method, url: &Url, mut headers: HeaderMap, body: Bytes) -> Result<Request<Full<Bytes>>, HttpError> {
+    fn request(
+        &self,
+        method: &Method,
+        url: &Url,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, HttpError> {
         let added = self.0.endpoint.headers();
         for name in added.keys() {
             headers.remove(name);
@@ -200,7 +212,11 @@ impl HttpWire {
 
     /// Sends, on an idle connection first if one may be reused. A request is sent again only if the connection turned
     /// out to be closed before a byte of it was written.
-    async fn exchange(&self, request: Request<Full<Bytes>>, reuse: bool) -> Result<(hyper::Response<Incoming>, Link), HttpError> {
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+        reuse: bool,
+    ) -> Result<(hyper::Response<Incoming>, Link), HttpError> {
         let dial = &self.0.dial;
         let mut request = request;
         while let Some(mut link) = reuse.then(|| dial.idle()).flatten() {
@@ -245,7 +261,9 @@ fn check_framing(headers: &HeaderMap, body: &Bytes) -> Result<(), HttpError> {
 }
 
 fn redirect(response: &hyper::Response<Incoming>) -> Option<&[u8]> {
-    matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308).then(|| response.headers().get(LOCATION))?.map(HeaderValue::as_bytes)
+    matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308)
+        .then(|| response.headers().get(LOCATION))?
+        .map(HeaderValue::as_bytes)
 }
 
 /// Where a redirect leads, if it is one that is followed.

@@ -54,7 +54,9 @@ pub enum LaunchError {
         program: String,
     },
     /// The file is there, but what should run it is not.
-    #[error("{program} exists but could not be started; check that the interpreter named in its first line is installed")]
+    #[error(
+        "{program} exists but could not be started; check that the interpreter named in its first line is installed"
+    )]
     NoInterpreter {
         /// The program as given.
         program: String,

@@ -213,7 +213,10 @@ struct Tail {
 
 impl Tail {
     /// Reads always, so that a server never waits for its own log to be read.
-    fn keep(mut stderr: impl AsyncRead + Unpin + Send + 'static, mut gone: Gone) -> (Arc<Mutex<Self>>, watch::Receiver<bool>) {
+    fn keep(
+        mut stderr: impl AsyncRead + Unpin + Send + 'static,
+        mut gone: Gone,
+    ) -> (Arc<Mutex<Self>>, watch::Receiver<bool>) {
         let tail = Arc::new(Mutex::new(Self::default()));
         let (finished, drained) = watch::channel(false);
         let kept = Arc::clone(&tail);
