@@ -64,8 +64,15 @@ pub(super) const FIXTURES: &[Fixture] = &[
             replace(line, b"\"content\":", nested.as_bytes())
         })
     }),
-    fixture("duplicate-keys", "repeats a member in each answer", |_, line| {
-        write(&replace(&line, b"\"jsonrpc\":\"2.0\"", b"\"jsonrpc\":\"2.0\",\"jsonrpc\":\"2.0\""))
+    fixture("duplicate-keys", "repeats a member of the message in one answer", |message, line| {
+        spoil(message, line, |line| replace(line, b"\"jsonrpc\"", b"\"jsonrpc\":\"2.0\",\"jsonrpc\""))
+    }),
+    fixture("duplicate-result-keys", "repeats a member of the result in each answer to a call", |_, line| {
+        write(&replace(&line, b"\"content\"", b"\"content\":[],\"content\""))
+    }),
+    fixture("id-as-float", "writes its ids with a fraction of zero", |message, line| {
+        let id = message.id.clone().unwrap_or_default();
+        write(&replace(&line, format!("\"id\":{id},").as_bytes(), format!("\"id\":{id}.0,").as_bytes()))
     }),
     fixture("wrong-id", "answers one call under another number", |message, line| {
         respond_as(message, line, |id| format!("{}", id.as_i64().unwrap_or(0) + 1_000_000))

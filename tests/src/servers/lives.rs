@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::good::{Good, Message, RpcError, response};
+use super::good::{Good, Message, RpcError, response, tool};
 use super::stdio::{log, next_line, serve, step, write};
 use super::{Fixture, Sin};
 
@@ -86,11 +86,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
             Ok(())
         });
     }),
-    fixture(
-        "needs-ping",
-        "sends ping, and a method nobody knows, before each answer, and waits for the right replies",
-        needs_ping,
-    ),
+    fixture("needs-ping", "sends ping, and a method nobody knows, before each answer, and waits for the right replies", needs_ping),
     fixture("early-notification", "sends a notification before it is initialized", |good| {
         if write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n").is_ok() {
             serve(good, GOOD);
@@ -99,9 +95,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
     fixture("answers-initialized", "answers the notification that it is initialized with an error", |good| {
         each(good, |_, message| {
             if message.method == "notifications/initialized" {
-                write(
-                    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n",
-                )?;
+                write(b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n")?;
             }
             Ok(())
         });
@@ -125,16 +119,29 @@ pub(super) const FIXTURES: &[Fixture] = &[
             serve(good, GOOD);
         }
     }),
-    fixture(
-        "hangs-with-children",
-        "starts two children that outlive it, ignores SIGTERM, and never answers a call",
-        |_| {
-            for name in ["linger", "linger-own-session"] {
-                let _ = lingerer(name).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    fixture("hangs-with-children", "starts two children that outlive it, ignores SIGTERM, and never answers a call", |_| {
+        for name in ["linger", "linger-own-session"] {
+            let _ = lingerer(name).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        }
+        ignore_term("hangs-at-call");
+    }),
+    fixture("hangs-at-initialize", "never answers initialize, and ignores the end of its input", |good| {
+        each(good, |_, _| {
+            thread::sleep(LEFT_ALONE);
+            Ok(())
+        });
+    }),
+    fixture("crashes-often", "lists 40 tools more, each of which ends the process", |good| {
+        for index in 0..40 {
+            good.tools.push(tool(&format!("crash_{index:02}"), "Ends the process instead of giving an answer."));
+        }
+        each(good, |good, message| {
+            if message.tool().starts_with("crash_") && good.answer(message).is_ok() {
+                process::exit(1);
             }
-            ignore_term("hangs-at-call");
-        },
-    ),
+            Ok(())
+        });
+    }),
     fixture("hangs-at-call", "never answers a call, and ignores the end of its input", |good| {
         each(good, |_, message| {
             if message.method == "tools/call" {
