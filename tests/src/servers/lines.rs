@@ -32,9 +32,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
         }
         write(&line)
     }),
-    fixture("split-writes", "writes each answer byte after byte", |_, line| {
-        line.chunks(1).try_for_each(write)
-    }),
+    fixture("split-writes", "writes each answer byte after byte", |_, line| line.chunks(1).try_for_each(write)),
     fixture("bom", "begins one answer with a byte order mark", |message, line| {
         spoil(message, line, |line| [b"\xef\xbb\xbf", line].concat())
     }),
@@ -66,8 +64,15 @@ pub(super) const FIXTURES: &[Fixture] = &[
             replace(line, b"\"content\":", nested.as_bytes())
         })
     }),
-    fixture("duplicate-keys", "repeats a member in each answer", |_, line| {
-        write(&replace(&line, b"\"jsonrpc\":\"2.0\"", b"\"jsonrpc\":\"2.0\",\"jsonrpc\":\"2.0\""))
+    fixture("duplicate-keys", "repeats a member of the message in one answer", |message, line| {
+        spoil(message, line, |line| replace(line, b"\"jsonrpc\"", b"\"jsonrpc\":\"2.0\",\"jsonrpc\""))
+    }),
+    fixture("duplicate-result-keys", "repeats a member of the result in each answer to a call", |_, line| {
+        write(&replace(&line, b"\"content\"", b"\"content\":[],\"content\""))
+    }),
+    fixture("id-as-float", "writes its ids with a fraction of zero", |message, line| {
+        let id = message.id.clone().unwrap_or_default();
+        write(&replace(&line, format!("\"id\":{id},").as_bytes(), format!("\"id\":{id}.0,").as_bytes()))
     }),
     fixture("wrong-id", "answers one call under another number", |message, line| {
         respond_as(message, line, |id| format!("{}", id.as_i64().unwrap_or(0) + 1_000_000))
@@ -134,7 +139,9 @@ fn spoil(message: &Message, line: Vec<u8>, change: impl FnOnce(&[u8]) -> Vec<u8>
 /// Answers the call to be spoiled under another id.
 fn respond_as(message: &Message, line: Vec<u8>, other: fn(&Value) -> String) -> io::Result<()> {
     let id = message.id.clone().unwrap_or_default();
-    spoil(message, line, |line| replace(line, format!("\"id\":{id}").as_bytes(), format!("\"id\":{}", other(&id)).as_bytes()))
+    spoil(message, line, |line| {
+        replace(line, format!("\"id\":{id}").as_bytes(), format!("\"id\":{}", other(&id)).as_bytes())
+    })
 }
 
 /// The line with the first occurrence of some bytes replaced.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::good::{Good, Message, RpcError, response};
+use super::good::{Good, Message, RpcError, response, tool};
 use super::stdio::{log, next_line, serve, step, write};
 use super::{Fixture, Sin};
 
@@ -124,6 +124,23 @@ pub(super) const FIXTURES: &[Fixture] = &[
             let _ = lingerer(name).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         }
         ignore_term("hangs-at-call");
+    }),
+    fixture("hangs-at-initialize", "never answers initialize, and ignores the end of its input", |good| {
+        each(good, |_, _| {
+            thread::sleep(LEFT_ALONE);
+            Ok(())
+        });
+    }),
+    fixture("crashes-often", "lists 40 tools more, each of which ends the process", |good| {
+        for index in 0..40 {
+            good.tools.push(tool(&format!("crash_{index:02}"), "Ends the process instead of giving an answer."));
+        }
+        each(good, |good, message| {
+            if message.tool().starts_with("crash_") && good.answer(message).is_ok() {
+                process::exit(1);
+            }
+            Ok(())
+        });
     }),
     fixture("hangs-at-call", "never answers a call, and ignores the end of its input", |good| {
         each(good, |_, message| {

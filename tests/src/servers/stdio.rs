@@ -61,7 +61,8 @@ pub(super) fn print(bytes: &[u8]) -> ExitCode {
     if write(bytes).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-pub(super) fn complain(text: &str) -> ExitCode {
+/// Says what is wrong; exit code 2.
+pub fn complain(text: &str) -> ExitCode {
     log(text);
     ExitCode::from(2)
 }
