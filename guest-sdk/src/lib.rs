@@ -98,7 +98,7 @@ macro_rules! export {
         #[cfg(target_family = "wasm")]
         const _: () = {
             type Component = $crate::__private::Component<$probe>;
-            $crate::__private::bindings::export_component!(Component with_types_in $crate::__private::bindings);
+    $crate::__private::bindings::export_component!(Component with_types_in $crate::__private::bindings);
         };
     };
 }

@@ -374,8 +374,8 @@ struct Yaml(Kind);
 impl<'de> Deserialize<'de> for Yaml {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Build;
-        fn scalar<E>(value: impl Into<Value>) -> Result<Yaml, E> {
-            Ok(Yaml(Kind::Scalar(value.into())))
+        fn scalar(value: impl Into<Value>) -> Yaml {
+            Yaml(Kind::Scalar(value.into()))
         }
         fn placed(spanned: serde_saphyr::Spanned<Yaml>) -> Node {
             Node { mark: located(spanned.referenced), kind: spanned.value.0 }
@@ -388,35 +388,35 @@ impl<'de> Deserialize<'de> for Yaml {
             }
 
             fn visit_bool<E: de::Error>(self, value: bool) -> Result<Yaml, E> {
-                scalar(value)
+                Ok(scalar(value))
             }
 
             fn visit_i64<E: de::Error>(self, value: i64) -> Result<Yaml, E> {
-                scalar(value)
+                Ok(scalar(value))
             }
 
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<Yaml, E> {
-                scalar(value)
+                Ok(scalar(value))
             }
 
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Yaml, E> {
-                Number::from_f64(value).map_or_else(|| Err(E::custom("a number must be finite")), scalar)
+                Number::from_f64(value).map(scalar).ok_or_else(|| E::custom("a number must be finite"))
             }
 
             fn visit_str<E: de::Error>(self, value: &str) -> Result<Yaml, E> {
-                scalar(value)
+                Ok(scalar(value))
             }
 
             fn visit_string<E: de::Error>(self, value: String) -> Result<Yaml, E> {
-                scalar(value)
+                Ok(scalar(value))
             }
 
             fn visit_unit<E: de::Error>(self) -> Result<Yaml, E> {
-                scalar(Value::Null)
+                Ok(scalar(Value::Null))
             }
 
             fn visit_none<E: de::Error>(self) -> Result<Yaml, E> {
-                scalar(Value::Null)
+                Ok(scalar(Value::Null))
             }
 
             fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Yaml, D::Error> {

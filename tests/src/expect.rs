@@ -86,8 +86,14 @@ pub const ROWS: &[Row] = &[
     stdio("handshake-supported", NOTHING),
     http("handshake-supported", NOTHING),
     // protocol
-    stdio("unknown-method-answered", Verdict::Loses(&[("protocol.unknown-method", "-", "protocol-unknown-method-answered")])),
-    http("unknown-method-answered", Verdict::Loses(&[("protocol.unknown-method", "-", "protocol-unknown-method-answered")])),
+    stdio(
+        "unknown-method-answered",
+        Verdict::Loses(&[("protocol.unknown-method", "-", "protocol-unknown-method-answered")]),
+    ),
+    http(
+        "unknown-method-answered",
+        Verdict::Loses(&[("protocol.unknown-method", "-", "protocol-unknown-method-answered")]),
+    ),
     stdio("no-ping", Verdict::Loses(&[("protocol.ping", "-", "protocol-ping-failed")])),
     stdio("unknown-tool-accepted", Verdict::Loses(&[("protocol.unknown-tool", "-", "protocol-unknown-tool-accepted")])),
     stdio("duplicate-page", Verdict::Loses(&[("protocol.pagination", "-", "protocol-pagination-invalid")])),
@@ -97,8 +103,14 @@ pub const ROWS: &[Row] = &[
     http("page-error", Verdict::Loses(&[("protocol.pagination", "-", "protocol-pagination-invalid")])),
     stdio("surface-no-list", Verdict::Loses(&[("protocol.surfaces", "*", "protocol-surface-invalid")])),
     stdio("surface-stalled", Verdict::Loses(&[("protocol.surfaces", "*", "protocol-surface-invalid")])),
-    stdio("echoes-unknown-revision", Verdict::Loses(&[("protocol.negotiation", "-", "protocol-negotiation-echoed-unknown")])),
-    http("echoes-unknown-revision", Verdict::Loses(&[("protocol.negotiation", "-", "protocol-negotiation-echoed-unknown")])),
+    stdio(
+        "echoes-unknown-revision",
+        Verdict::Loses(&[("protocol.negotiation", "-", "protocol-negotiation-echoed-unknown")]),
+    ),
+    http(
+        "echoes-unknown-revision",
+        Verdict::Loses(&[("protocol.negotiation", "-", "protocol-negotiation-echoed-unknown")]),
+    ),
     stdio("revision-no-date", Verdict::Loses(&[("protocol.negotiation", "-", "protocol-negotiation-invalid-version")])),
     stdio(
         "revision-inconsistent",
@@ -108,9 +120,15 @@ pub const ROWS: &[Row] = &[
     http("notify-204", Verdict::Loses(&[("protocol.notification-status", "-", "protocol-notification-status")])),
     // catalog
     stdio("short-description", Verdict::Loses(&[("catalog.description", "odd_tool", "catalog-short-description")])),
-    stdio("undescribed-param", Verdict::Loses(&[("catalog.params-described", "odd_tool", "catalog-undescribed-params")])),
+    stdio(
+        "undescribed-param",
+        Verdict::Loses(&[("catalog.params-described", "odd_tool", "catalog-undescribed-params")]),
+    ),
     stdio("untyped-param", Verdict::Loses(&[("catalog.params-typed", "odd_tool", "catalog-untyped-params")])),
-    stdio("undeclared-writer", Verdict::Loses(&[("catalog.read-only-declared", "odd_tool", "catalog-read-only-undeclared")])),
+    stdio(
+        "undeclared-writer",
+        Verdict::Loses(&[("catalog.read-only-declared", "odd_tool", "catalog-read-only-undeclared")]),
+    ),
     stdio(
         "undeclared-destruction",
         Verdict::Loses(&[("catalog.destructive-declared", "odd_tool", "catalog-destructive-undeclared")]),
@@ -151,7 +169,10 @@ pub const ROWS: &[Row] = &[
     stdio("empty-error", Verdict::Loses(&[("error-honesty.invalid-arguments", "get_price", "honesty-empty-error")])),
     stdio("wrong-code", Verdict::Loses(&[("error-honesty.invalid-arguments", "get_price", "honesty-wrong-code")])),
     http("wrong-code", Verdict::Loses(&[("error-honesty.invalid-arguments", "get_price", "honesty-wrong-code")])),
-    stdio("accepts-invalid", Verdict::Loses(&[("error-honesty.invalid-arguments", "get_price", "honesty-accepted-invalid")])),
+    stdio(
+        "accepts-invalid",
+        Verdict::Loses(&[("error-honesty.invalid-arguments", "get_price", "honesty-accepted-invalid")]),
+    ),
     stdio("untestable", Verdict::Loses(&[("error-honesty.untestable", "-", "honesty-untestable")])),
     // reliability and coverage
     stdio(
@@ -165,8 +186,14 @@ pub const ROWS: &[Row] = &[
     stdio("rpc-error-once", LAST_CALL),
     http("fails-once", LAST_CALL),
     stdio("slow", Verdict::Loses(&[(LATENCY, "get_price", "reliability-slow")])),
-    stdio("output-broken", Verdict::Loses(&[("reliability.output-schema", "get_price", "reliability-output-schema-broken")])),
-    stdio("output-missing", Verdict::Loses(&[("reliability.output-schema", "get_price", "reliability-output-schema-broken")])),
+    stdio(
+        "output-broken",
+        Verdict::Loses(&[("reliability.output-schema", "get_price", "reliability-output-schema-broken")]),
+    ),
+    stdio(
+        "output-missing",
+        Verdict::Loses(&[("reliability.output-schema", "get_price", "reliability-output-schema-broken")]),
+    ),
     http("second-session", Verdict::Loses(&[("reliability.contention", "*", "reliability-contention-failed")])),
     stdio("dies-of-payload", Verdict::Loses(&[("reliability.payload", "*", "reliability-payload-unhandled")])),
     http("payload-closed", Verdict::Loses(&[("reliability.payload", "*", "reliability-payload-unhandled")])),
@@ -186,7 +213,10 @@ pub const ROWS: &[Row] = &[
     ),
     stdio("unannotated", UNANNOTATED),
     stdio("hint-no-boolean", UNANNOTATED),
-    attested("unannotated", Verdict::Loses(&[("catalog.read-only-declared", "odd_tool", "catalog-read-only-undeclared")])),
+    attested(
+        "unannotated",
+        Verdict::Loses(&[("catalog.read-only-declared", "odd_tool", "catalog-read-only-undeclared")]),
+    ),
     skipping(
         "good",
         Verdict::Loses(&[
@@ -347,7 +377,10 @@ impl Row {
         match self.verdict {
             Verdict::Unmeasured(label, words) => {
                 if (outcome.code, error, report.at("/readiness").is_null()) != (Some(3), Some(label), true) {
-                    return Err(format!("exit code {:?}, readiness error {error:?}; stderr: {}", outcome.code, outcome.stderr));
+                    return Err(format!(
+                        "exit code {:?}, readiness error {error:?}; stderr: {}",
+                        outcome.code, outcome.stderr
+                    ));
                 }
                 if outcome.stderr.contains(words) {
                     Ok(())

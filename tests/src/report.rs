@@ -29,7 +29,8 @@ pub struct Report(Value);
 impl Report {
     /// Reads the text of one document.
     pub fn read(text: &str) -> Result<Self, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| format!("no JSON on standard output: {error}"))?;
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| format!("no JSON on standard output: {error}"))?;
         if value["schema"] == "mcpeval.probe-report/v2" { Ok(Self(value)) } else { Err("no report".to_owned()) }
     }
 

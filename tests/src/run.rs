@@ -275,7 +275,9 @@ impl Place {
 
     /// What is left in the temporary folder.
     pub fn leftovers(&self) -> Vec<PathBuf> {
-        fs::read_dir(self.temp()).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+        fs::read_dir(self.temp())
+            .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+            .unwrap_or_default()
     }
 
     /// Fails unless every process has ended and the temporary folder is empty again.

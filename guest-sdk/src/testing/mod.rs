@@ -162,9 +162,7 @@ impl Run {
     pub fn lost(&self) -> Vec<Loss> {
         let failed = self.findings.iter().filter(|finding| finding.verdict == Verdict::Fail);
         failed
-            .map(|finding| {
-                (finding.check.clone(), finding.subject.clone(), finding.reason.clone().unwrap_or_default())
-            })
+            .map(|finding| (finding.check.clone(), finding.subject.clone(), finding.reason.clone().unwrap_or_default()))
             .collect()
     }
 

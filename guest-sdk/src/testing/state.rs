@@ -286,8 +286,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use crate::json;
     use crate::ToolClass;
+    use crate::json;
     use crate::testing::Script;
 
     #[test]

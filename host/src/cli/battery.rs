@@ -27,7 +27,10 @@ impl Components {
             let loaded = registry.file(path, None).await?;
             if loaded.manifest.kind != *kind {
                 let found = &loaded.manifest.kind;
-                return Err(Error::usage(format!("the component {} is of the kind {found}, not {kind}", path.display())));
+                return Err(Error::usage(format!(
+                    "the component {} is of the kind {found}, not {kind}",
+                    path.display()
+                )));
             }
             if added.iter().any(|earlier| earlier.manifest.kind == *kind) {
                 return Err(Error::usage(format!("--component {kind} is given twice")));

@@ -52,7 +52,7 @@ struct Global {
     /// No progress; only errors and the result
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
     quiet: bool,
-    /// More on stderr: diagnostics and free text of components; twice for more (MCPEVAL_LOG filters)
+    /// More on stderr: diagnostics and free text of components; twice for more
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options")]
     verbose: u8,
 }

@@ -78,7 +78,7 @@ impl Score {
             };
             let sink = Arc::clone(&line);
             let work = runner::evaluate(plan, components.engine(), Arc::new(move |progress| sink.update(progress)));
-            line.during(work).await
+            Box::pin(line.during(work)).await
         })?;
         let elapsed = begun.elapsed();
 

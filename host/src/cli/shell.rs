@@ -80,16 +80,12 @@ pub(super) struct Man {
 impl Man {
     pub(super) fn run(&self) -> Result<u8> {
         let pages = pages()?;
-        match &self.dir {
-            Some(folder) => {
-                for (name, page) in &pages {
-                    output::replace(&folder.join(name), page)?;
-                }
+        if let Some(folder) = &self.dir {
+            for (name, page) in &pages {
+                output::replace(&folder.join(name), page)?;
             }
-            None => {
-                let main = pages.first().ok_or_else(|| Error::unfinished("there is no manual page"))?;
-                output::stdout(&main.1)?;
-            }
+        } else if let Some((_, main)) = pages.first() {
+            output::stdout(main)?;
         }
         Ok(0)
     }

@@ -210,7 +210,7 @@ fn answer(fault: Fault, asked: &Asked, call: &Call, reply: Reply) -> Reply {
             content.insert("sum".to_owned(), json!(sum + 1.0));
         }),
         (Fault::UnstableErrors, "poll_job") => reply.map_err(|mut error| {
-            error.code.0 -= i32::from(call.nth % 2 == 0);
+            error.code.0 -= i32::from(call.nth.is_multiple_of(2));
             error
         }),
         (Fault::Retryability, "poll_job") => reply.map_err(|mut error| {

@@ -51,11 +51,11 @@ macro_rules! faults {
 }
 
 faults! {
-    Schema "schema" "the input schema of add does not say that it is of type object"
+    Schema "schema" "the input schema of `add` does not say that it is of type object"
         case "schema-guessability": "invalid-schema";
-    Fidelity "fidelity" "add answers with a sum that is one too large"
+    Fidelity "fidelity" "`add` answers with a sum that is one too large"
         case "instruction-fidelity": "value-mismatch";
-    UnstableErrors "unstable-errors" "poll_job gives the same error under changing codes"
+    UnstableErrors "unstable-errors" "`poll_job` gives the same error under changing codes"
         case "error-honesty": "unstable-error-code";
     Bloated "bloated" "every tool has a description of more than a thousand characters"
         costs "context.catalog": "context-catalog-heavy";
@@ -63,15 +63,15 @@ faults! {
         costs "protocol.pagination": "protocol-pagination-invalid";
     StalledCursor "stalled-cursor" "the last page of tools names itself as the next"
         costs "protocol.pagination": "protocol-pagination-invalid";
-    Slow "slow" "word_stats takes a third of a second"
+    Slow "slow" "`word_stats` takes a third of a second"
         costs "reliability.latency": "reliability-slow";
     Cancellation "cancellation" "cancelled calls run on and are answered"
         case "cancellation": "cancellation-ignored";
     Negotiation "negotiation" "initialize agrees to any protocol revision"
         costs "protocol.negotiation": "protocol-negotiation-echoed-unknown";
-    Sampling "sampling" "summarize asks the client's model without a message"
+    Sampling "sampling" "`summarize` asks the client's model without a message"
         case "sampling": "sampling-invalid-request";
-    Elicitation "elicitation" "choose_color asks the user for a nested object"
+    Elicitation "elicitation" "`choose_color` asks the user for a nested object"
         case "elicitation": "elicitation-invalid-request";
     Subscription "subscription" "updates of subscribed resources are not sent"
         case "resource-subscription": "subscription-notification-missing";
@@ -79,11 +79,11 @@ faults! {
         case "completion": "completion-value-flood";
     Surface "surface" "resources/list answers with an object in place of an array"
         costs "protocol.surfaces": "protocol-surface-invalid";
-    OutputSchema "output-schema" "word_stats answers with text where its output schema has an integer"
+    OutputSchema "output-schema" "`word_stats` answers with text where its output schema has an integer"
         costs "reliability.output-schema": "reliability-output-schema-broken";
-    Flaky "flaky" "one call of word_stats in three fails"
+    Flaky "flaky" "one call of `word_stats` in three fails"
         costs "reliability.success": "reliability-call-failed", "reliability.consistent": "reliability-inconsistent";
-    Undescribed "undescribed" "the parameter of word_stats has no description"
+    Undescribed "undescribed" "the parameter of `word_stats` has no description"
         costs "catalog.params-described": "catalog-undescribed-params";
     UnknownMethod "unknown-method" "unknown methods are answered with an empty result"
         costs "protocol.unknown-method": "protocol-unknown-method-answered";
@@ -104,21 +104,21 @@ faults! {
         costs "protocol.notification-status": "protocol-notification-status";
     UnknownMethodDies "unknown-method-dies" "an unknown method ends the session without an answer"
         costs "protocol.unknown-method": "protocol-call-failed";
-    InvalidEntry "invalid-entry" "the entry of add has no input schema"
+    InvalidEntry "invalid-entry" "the entry of `add` has no input schema"
         costs "catalog.entry": "catalog-invalid-entry";
-    InvalidName "invalid-name" "the entry of add has a name with a space"
+    InvalidName "invalid-name" "the entry of `add` has a name with a space"
         costs "catalog.entry": "catalog-invalid-entry";
-    UncompilableSchema "uncompilable-schema" "the input schema of add names a type that does not exist"
+    UncompilableSchema "uncompilable-schema" "the input schema of `add` names a type that does not exist"
         costs "catalog.entry": "catalog-invalid-entry";
-    ShortDescription "short-description" "word_stats is described in two words"
+    ShortDescription "short-description" "`word_stats` is described in two words"
         costs "catalog.description": "catalog-short-description";
-    Untyped "untyped" "the parameter of word_stats has no type"
+    Untyped "untyped" "the parameter of `word_stats` has no type"
         costs "catalog.params-typed": "catalog-untyped-params";
-    ReadOnlyUndeclared "read-only-undeclared" "delete_note declares that it destroys, and not that it writes"
+    ReadOnlyUndeclared "read-only-undeclared" "`delete_note` declares that it destroys, and not that it writes"
         costs "catalog.read-only-declared": "catalog-read-only-undeclared";
-    DestructiveUndeclared "destructive-undeclared" "write_note declares that it writes, and not if it destroys"
+    DestructiveUndeclared "destructive-undeclared" "`write_note` declares that it writes, and not if it destroys"
         costs "catalog.destructive-declared": "catalog-destructive-undeclared";
-    NoOutputSchema "no-output-schema" "word_stats has no output schema"
+    NoOutputSchema "no-output-schema" "`word_stats` has no output schema"
         costs "catalog.output-schema": "catalog-no-output-schema";
     NoTools "no-tools" "the list of tools is empty"
         costs "catalog.empty": "catalog-no-tools",
@@ -129,17 +129,17 @@ faults! {
         costs "error-honesty.untestable": "no-read-only-tools",
             "reliability.none-exercised": "no-read-only-tools",
             "coverage.exercised": "no-read-only-tools";
-    Unannotated "unannotated" "word_stats declares nothing of its effects (attested, it costs the first of these)"
+    Unannotated "unannotated" "`word_stats` declares nothing of its effects (attested, it costs the first of these)"
         costs "catalog.read-only-declared": "catalog-read-only-undeclared",
             "reliability.none-exercised": "coverage-unannotated",
             "coverage.exercised": "coverage-unannotated";
-    HeavyTool "heavy-tool" "word_stats has a description of two thousand characters"
+    HeavyTool "heavy-tool" "`word_stats` has a description of seventeen hundred characters"
         costs "context.heaviest-tool": "context-tool-heavy";
     EmptyError "empty-error" "refusals of invalid arguments say nothing"
         costs "error-honesty.invalid-arguments": "honesty-empty-error";
     WrongCode "wrong-code" "invalid arguments are called an internal error"
         costs "error-honesty.invalid-arguments": "honesty-wrong-code";
-    DiesOnInvalid "dies-on-invalid" "invalid arguments of word_stats end the session without an answer"
+    DiesOnInvalid "dies-on-invalid" "invalid arguments of `word_stats` end the session without an answer"
         costs "error-honesty.invalid-arguments": "honesty-call-failed";
     Shapeless "shapeless" "input schemas say nothing but object, and anything is accepted"
         costs "error-honesty.untestable": "honesty-untestable";
@@ -147,28 +147,28 @@ faults! {
         costs "reliability.contention": "reliability-contention-failed";
     UnhandledPayload "unhandled-payload" "an argument of a hundred thousand characters ends the session"
         costs "reliability.payload": "reliability-payload-unhandled";
-    OutputMissing "output-missing" "word_stats answers without structured content"
+    OutputMissing "output-missing" "`word_stats` answers without structured content"
         costs "reliability.output-schema": "reliability-output-schema-broken";
-    OutputField "output-field" "word_stats leaves out a field that its output schema requires"
+    OutputField "output-field" "`word_stats` leaves out a field that its output schema requires"
         costs "reliability.output-schema": "reliability-output-schema-broken";
-    Failing "failing" "word_stats always fails"
+    Failing "failing" "`word_stats` always fails"
         costs "reliability.success": "reliability-call-failed", "coverage.exercised": "coverage-call-failed";
-    Rejecting "rejecting" "word_stats calls its valid arguments invalid"
+    Rejecting "rejecting" "`word_stats` calls its valid arguments invalid"
         costs "reliability.none-exercised": "coverage-rejected-arguments",
             "coverage.exercised": "coverage-rejected-arguments";
-    Unsynthesizable "unsynthesizable" "no value satisfies the parameter of wait"
+    Unsynthesizable "unsynthesizable" "no value satisfies the parameter of `wait`"
         costs "reliability.none-exercised": "coverage-unsynthesizable",
             "coverage.exercised": "coverage-unsynthesizable";
-    Dying "dying" "calls of word_stats end the session without an answer"
+    Dying "dying" "calls of `word_stats` end the session without an answer"
         costs "reliability.none-exercised": "coverage-call-failed", "coverage.exercised": "coverage-call-failed";
 
-    SamplingFlood "sampling-flood" "summarize asks the client's model a dozen times at once"
+    SamplingFlood "sampling-flood" "`summarize` asks the client's model a dozen times at once"
         case "sampling": "sampling-request-flood";
-    SamplingStall "sampling-stall" "summarize never ends once the client's model has answered"
+    SamplingStall "sampling-stall" "`summarize` never ends once the client's model has answered"
         case "sampling": "sampling-stalled-call";
-    ElicitationFlood "elicitation-flood" "choose_color asks the user a dozen times at once"
+    ElicitationFlood "elicitation-flood" "`choose_color` asks the user a dozen times at once"
         case "elicitation": "elicitation-request-flood";
-    ElicitationStall "elicitation-stall" "choose_color never ends once the user has answered"
+    ElicitationStall "elicitation-stall" "`choose_color` never ends once the user has answered"
         case "elicitation": "elicitation-stalled-call";
     Unreadable "unreadable" "no resource can be read"
         case "resource-subscription": "resource-unreadable";
@@ -176,11 +176,11 @@ faults! {
         case "resource-subscription": "subscription-rejected";
     CompletionUnknown "completion-unknown" "completion does not know the arguments of the prompts"
         case "completion": "completion-argument-unknown";
-    Retryability "retryability" "poll_job says the opposite of whether asking again helps"
+    Retryability "retryability" "`poll_job` says the opposite of whether asking again helps"
         case "error-honesty": "retryability-mismatch";
-    Recovery "recovery" "the stale snapshot stays stale after refresh_snapshot"
+    Recovery "recovery" "the stale snapshot stays stale after `refresh_snapshot`"
         case "state-recovery": "validation-failed";
-    Degradation "degradation" "list_notes fails from its thirteenth call of a session on"
+    Degradation "degradation" "`list_notes` fails from its thirteenth call of a session on"
         case "degradation-over-n": "unexpected-outcome";
 }
 

@@ -9,6 +9,7 @@ use axum::http::header::HeaderName;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use axum::serve::ListenerExt;
 use futures_core::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -26,6 +27,8 @@ use crate::error::{Error, Result};
 const MAX_BODY: usize = 32 * 1024 * 1024;
 /// Where the endpoint is.
 const PATH: &str = "/mcp";
+/// Pages that may use the server: those of this machine, so that no other page can reach it through a browser.
+const ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Serves sessions at `http://ADDRESS/mcp` until cancelled. `ready` is told the address once it listens, with the real
@@ -45,11 +48,16 @@ pub async fn serve_http(address: SocketAddr, fault: Option<Fault>, ready: impl F
     let address =
         listener.local_addr().map_err(|error| Error::unfinished(format!("cannot listen on {address}: {error}")))?;
     let sessions = Sessions { local: LocalSessionManager::default(), fault, scope: Scope::port(address.port()) };
-    let config = StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
+    let config =
+        StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY).with_allowed_origins(ORIGINS);
     let service = StreamableHttpService::new(|| Ok(Demo::default()), Arc::new(sessions), config);
     let router = axum::Router::new()
         .route_service(PATH, service)
         .layer(middleware::from_fn(move |request, next| around(fault, request, next)));
+    // Without it, each small event waits for an acknowledgement.
+    let listener = listener.tap_io(|connection| {
+        let _ = connection.set_nodelay(true);
+    });
     ready(address);
     axum::serve(listener, router).await.map_err(|error| Error::unfinished(format!("the demo server stopped: {error}")))
 }

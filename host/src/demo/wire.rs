@@ -104,6 +104,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Wire<T> {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "one at a time, moved at once")]
 enum Step {
     Pass(ClientJsonRpcMessage),
     Skip,

@@ -60,6 +60,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) components: &'a BTreeMap<String, Digest>,
 }
 
+/// A lost check and where it stands: its catalog position, and its row in the manifest.
+type Placed = ((usize, usize), LostCheck);
+
 /// An area's own score and its part of the document.
 type Scored<'a> = (&'a str, (AreaScore, AreaReport));
 
@@ -319,7 +322,7 @@ impl<'a> Said<'a> {
             .enumerate()
             .filter_map(|(row, check)| Some((check.id.as_str(), (row, check.area.as_deref()?))))
             .collect();
-        let mut keyed: HashMap<&'a str, Vec<((usize, usize), LostCheck)>> = HashMap::new();
+        let mut keyed: HashMap<&'a str, Vec<Placed>> = HashMap::new();
         for finding in &self.record.findings {
             let (row, area) = *table
                 .get(finding.check.as_str())

@@ -43,7 +43,7 @@ fn write(out: &mut String, value: &Value, indent: Option<usize>) {
         Value::Number(number) => write_number(out, number),
         Value::String(text) => write_string(out, text),
         Value::Array(items) => {
-            write_all(out, ['[', ']'], indent, items, |out, item, indent| write(out, item, indent));
+            write_all(out, ['[', ']'], indent, items, write);
         }
         Value::Object(entries) => {
             write_all(out, ['{', '}'], indent, sorted(entries), |out, (key, item), indent| {

@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(names, [("a", "read-only"), ("z", "writer")]);
         let q = name_digest("q");
         assert_eq!(q.0, short_digest(b"q"));
-        assert_eq!(tools[0].required, [q.clone()]);
+        assert_eq!(tools[0].required, std::slice::from_ref(&q));
         assert_eq!(tools[0].parameters[&q].0, short_digest(br#"{"type":"string"}"#));
         assert_eq!(tools[1].output_schema.as_ref().unwrap().0, short_digest(br#"{"type":"object"}"#));
         assert_eq!(tools[0].output_schema, None);

@@ -580,10 +580,8 @@ impl Report {
         let floors_missed = self.readiness_gate.as_ref().is_some_and(|gate| gate.passed == Some(false));
         if self.readiness_error.is_some() || errored {
             3
-        } else if self.cases.iter().any(|case| !case.passed) || floors_missed {
-            1
         } else {
-            0
+            u8::from(floors_missed || self.cases.iter().any(|case| !case.passed))
         }
     }
 

@@ -132,14 +132,14 @@ fn report(manifests: &[&Manifest]) -> Value {
             ("Word", labels),
             ("CheckId", checks),
         ] {
-            enumerate(definitions, name, words);
+            enumerate(definitions, name, &words);
         }
     }
     schema
 }
 
 /// Narrows a string type to the words that the loaded components can say; its grammar stays where they say none.
-fn enumerate(definitions: &mut Map<String, Value>, name: &str, words: BTreeSet<String>) {
+fn enumerate(definitions: &mut Map<String, Value>, name: &str, words: &BTreeSet<String>) {
     if let (Some(definition), false) = (definitions.get_mut(name), words.is_empty()) {
         *definition = json!({"type": "string", "enum": words});
     } else if !definitions.contains_key(name) {

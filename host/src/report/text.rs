@@ -7,7 +7,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 
 use super::corpus::Placement;
-use super::document::{AreaReport, CATALOG_TOKENS, Case, LostCheck, Measured, Report, measurement};
+use super::document::{AreaReport, CATALOG_TOKENS, Case, LostCheck, Measured, Report, Subject, measurement};
 use crate::outcome::NoVerdict;
 
 /// Subjects shown of one group of losses, unless all are asked for.
@@ -194,7 +194,7 @@ impl<'a> Lines<'a> {
                 write!(self.out, " observed={}", observed.join(","))?;
             }
         }
-        let tools: Vec<&str> = group.iter().filter_map(|check| check.tool.as_ref()).map(|tool| tool.as_str()).collect();
+        let tools: Vec<&str> = group.iter().filter_map(|check| check.tool.as_ref()).map(Subject::as_str).collect();
         let shown = if self.options.full { tools.len() } else { tools.len().min(SUBJECTS_SHOWN) };
         if let Some(names) = tools.get(..shown).filter(|names| !names.is_empty()) {
             write!(self.out, " tools={}", names.join(","))?;

@@ -24,8 +24,15 @@ enum Node {
     Set(Set),
     Sequence(Vec<Self>),
     Choice(Vec<Self>),
-    Repeat { of: Box<Self>, min: u32, max: Option<u32> },
-    Group { of: Box<Self>, number: usize },
+    Repeat {
+        of: Box<Self>,
+        min: u32,
+        max: Option<u32>,
+    },
+    Group {
+        of: Box<Self>,
+        number: usize,
+    },
     Again(usize),
     /// An assertion: matches nothing by itself.
     Look(Box<Self>),

@@ -256,7 +256,8 @@ fn explain_stdio(session: &Session, fault: &Fault, timeout: Duration) -> String 
     let tally = session.tally();
     let noise = match tally.noise {
         0 => String::new(),
-        lines => format!("; before that it printed {lines} line{} that are no JSON-RPC messages", plural(lines)),
+        1 => "; before that it printed a line that is no JSON-RPC message".to_owned(),
+        lines => format!("; before that it printed {lines} lines that are no JSON-RPC messages"),
     };
     let seconds = timeout.as_secs();
     match fault.cause {
@@ -289,7 +290,7 @@ fn explain_http(wire: &HttpWire, fault: &Fault, timeout: Duration) -> String {
                 fault.detail
             )
         }
-        Cause::Unreachable => format!("{url} cannot be reached: {}; check that the server is running", fault.detail),
+        Cause::Unreachable => format!("{url} cannot be reached: {}", fault.detail),
         Cause::TimedOut => {
             format!(
                 "{url} did not answer initialize within {} s; raise --startup-timeout if it is slow",

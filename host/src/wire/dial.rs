@@ -140,6 +140,7 @@ async fn first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 async fn handshake(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Link, HttpError> {
     let (sender, connection) = http1::Builder::new()
         .max_headers(HEADER_LIMIT)
+        .max_header_size(HEAD_LIMIT)
         .max_buf_size(HEAD_LIMIT)
         .handshake(TokioIo::new(stream))
         .await

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-use super::kin::Kin;
+use super::kin::{self, Kin};
 use super::sandbox::{PREFIX, remove};
 
 /// The hidden first argument of the program that makes it a guardian.
@@ -54,14 +54,14 @@ impl Guardian {
     /// The program is told by a variable which folder holds all it may remove.
     pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
         let root = std::env::temp_dir().canonicalize()?;
-        let mut child = command
+        command
             .arg(root)
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
+            .stderr(Stdio::null());
+        let mut child = kin::spawn_stranger(&mut command)?;
         let Some(pipe) = child.stdin.take() else { return Err(io::Error::other("the guardian has no pipe")) };
         Ok(Self(Some(Arc::new(Post(Mutex::new(Some((child, pipe))))))))
     }
@@ -74,10 +74,17 @@ impl Guardian {
         }
     }
 
+    /// Its process id.
+    #[cfg(test)]
+    pub(super) fn process(&self) -> Option<Pid> {
+        let open = self.0.as_ref()?.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.as_ref().and_then(|(child, _)| kin::pid_of(child))
+    }
+
     /// To be killed if we die, until the registration is dropped.
-    pub(super) fn group(&self, group: Pid, kin: &Kin) -> Registered {
+    pub(super) fn group(&self, kin: &Kin) -> Registered {
         let (brand, since) = kin.marks();
-        let group = group.as_raw_nonzero();
+        let group = kin.group().as_raw_nonzero();
         self.tell(format!("group {group} {} {since}", brand.unwrap_or(0)).into_bytes());
         Registered { guardian: self.clone(), undo: format!("free {group}").into_bytes() }
     }

@@ -3,8 +3,7 @@
 //! A process can leave its group (`setsid`) and its parents (by outliving them). What it cannot lose is a
 //! resource limit. On Linux every launch is branded with a limit on real-time CPU time that no process ever
 //! reaches (tens of thousands of years) and whose exact value is its own; fork and exec inherit it, and an
-//! ordinary process cannot raise it again. Parent links are followed too, for what was started before the brand
-//! was set, or where it could not be.
+//! ordinary process cannot raise it again. Parent links are followed too, for where no brand could be set.
 
 use std::time::{Duration, Instant};
 
@@ -16,23 +15,29 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{Kin, adopt_orphans};
+pub(super) use linux::{Kin, adopt_orphans, spawn_stranger};
 #[cfg(not(target_os = "linux"))]
-pub(super) use portable::{Kin, adopt_orphans};
+pub(super) use portable::{Kin, adopt_orphans, spawn_stranger};
+
+/// The process id of a child.
+pub(super) fn pid_of(child: &std::process::Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::HashMap;
-    use std::sync::Mutex;
+    use std::process::{Child, Command};
     use std::sync::atomic::{AtomicU64, Ordering};
-    use std::{fs, thread};
+    use std::sync::{Mutex, PoisonError};
+    use std::{fs, io, thread};
 
     use rustix::process::{
-        PidfdFlags, Resource, Rlimit, WaitOptions, getpid, getrlimit, kill_process, kill_process_group, pidfd_open,
-        pidfd_send_signal, prlimit, set_child_subreaper, waitpid,
+        PidfdFlags, Resource, Rlimit, WaitOptions, getpgrp, getpid, getrlimit, kill_process, kill_process_group, pidfd_open,
+        pidfd_send_signal, prlimit, set_child_subreaper, setrlimit, waitpid,
     };
 
-    use super::{Duration, Instant, KILL_WAIT, LOOK_AGAIN, Pid, Signal};
+    use super::{Duration, Instant, KILL_WAIT, LOOK_AGAIN, Pid, Signal, pid_of};
 
     /// Brands are `level | pid | salt | count`; an mcpeval that is itself a server under test is one level lower,
     /// since a limit can only be lowered.
@@ -70,23 +75,32 @@ mod linux {
     }
 
     impl Kin {
-        /// Of a leader that was just started and not yet awaited.
-        pub(in crate::wire) fn of(leader: Pid) -> Self {
-            let since = Entry::read(leader).map_or(0, |entry| entry.start);
-            let brand = next_brand().filter(|brand| set_brand(leader, *brand));
-            let kin = Self { group: leader, brand, since, seen: Mutex::default() };
-            if let Some(brand) = brand.filter(|_| may_have_children(leader)) {
-                // Whatever it managed to start before.
-                for entry in kin.scan().iter().filter(|entry| entry.pid != leader) {
-                    set_brand(entry.pid, brand);
-                }
+        /// Starts the leader of a group of its own, branded.
+        pub(in crate::wire) fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
+            let brand = next_brand();
+            let (spawned, brand) = branded(brand, || command.spawn());
+            let mut child = spawned?;
+            let Some(group) = pid_of(&child) else {
+                let _ = child.kill();
+                return Err(io::Error::other("the system gave no process id"));
+            };
+            if let Some(brand) = brand {
+                // From here on it cannot be raised any more.
+                let limit = Rlimit { current: Some(brand), maximum: Some(brand) };
+                let _ = prlimit(Some(group), Resource::Rttime, limit);
             }
-            kin
+            let since = Entry::read(group).map_or(0, |entry| entry.start);
+            Ok((child, Self { group, brand, since, seen: Mutex::default() }))
         }
 
         /// Of a group that another process launched.
         pub(in crate::wire) fn known(group: Pid, brand: Option<u64>, since: u64) -> Self {
             Self { group, brand, since, seen: Mutex::default() }
+        }
+
+        /// The leader's process id, which is also the number of the group.
+        pub(in crate::wire) fn group(&self) -> Pid {
+            self.group
         }
 
         /// What another process needs to find them.
@@ -104,6 +118,12 @@ mod linux {
             let group = self.group.as_raw_nonzero().get();
             let living = self.scan().iter().filter(|entry| entry.group == group && !entry.zombie).count();
             u32::try_from(living).unwrap_or(u32::MAX)
+        }
+
+        /// Living ones, in the group or not.
+        #[cfg(test)]
+        pub(in crate::wire) fn living(&self) -> usize {
+            self.scan().iter().filter(|entry| !entry.zombie).count()
         }
 
         /// Ends every one of them, politely during `grace`, then not; collects those that became our children. The
@@ -144,13 +164,14 @@ mod linux {
         fn scan(&self) -> Vec<Entry> {
             let mut others = Vec::new();
             let mut kin = Vec::new();
-            let mut seen = self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             let table = fs::read_dir("/proc").into_iter().flatten().flatten();
             let pids = table.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-            for entry in pids.filter_map(Entry::read).filter(|entry| entry.start >= self.since) {
+            let own = getpgrp().as_raw_nonzero().get();
+            for entry in pids.filter_map(Entry::read).filter(|entry| entry.start >= self.since && entry.group != own) {
                 let ours = entry.group == self.group.as_raw_nonzero().get()
                     || seen.get(&entry.pid.as_raw_nonzero().get()) == Some(&entry.start)
-                    || self.brand.is_some_and(|brand| read_brand(entry.pid) == Some(brand));
+                    || self.brand.is_some_and(|brand| bears(entry.pid, brand));
                 if ours { &mut kin } else { &mut others }.push(entry);
             }
             // Children of kin are kin, to any depth.
@@ -192,12 +213,6 @@ mod linux {
         }
     }
 
-    /// False only where the kernel says that it has none, which spares a look at the whole table.
-    fn may_have_children(pid: Pid) -> bool {
-        let pid = pid.as_raw_nonzero();
-        fs::read(format!("/proc/{pid}/task/{pid}/children")).map_or(true, |children| !children.is_empty())
-    }
-
     fn next_brand() -> Option<u64> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let level = getrlimit(Resource::Rttime).maximum.map_or(TOP_LEVEL, |own| (own >> LEVEL_SHIFT).saturating_sub(1));
@@ -208,14 +223,33 @@ mod linux {
         (level > 0).then_some(level << LEVEL_SHIFT | pid << 36 | salt << 18 | count)
     }
 
-    fn set_brand(pid: Pid, brand: u64) -> bool {
-        prlimit(Some(pid), Resource::Rttime, Rlimit { current: Some(brand), maximum: Some(brand) }).is_ok()
+    /// Starts something while our own soft limit is the brand, so that the child has it from its first moment.
+    /// Whoever starts a process that is no kin must do so without one.
+    fn branded<T>(brand: Option<u64>, start: impl FnOnce() -> T) -> (T, Option<u64>) {
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = getrlimit(Resource::Rttime);
+        let brand = brand
+            .filter(|brand| setrlimit(Resource::Rttime, Rlimit { current: Some(*brand), maximum: own.maximum }).is_ok());
+        let started = start();
+        if brand.is_some()
+            && let Err(error) = setrlimit(Resource::Rttime, own)
+        {
+            tracing::debug!(%error, "the limit on real-time CPU time stays");
+        }
+        (started, brand)
     }
 
-    fn read_brand(pid: Pid) -> Option<u64> {
-        let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_nonzero())).ok()?;
-        let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
-        line.split_ascii_whitespace().nth(1)?.parse().ok()
+    /// Starts a process that is no kin of any launch.
+    pub(in crate::wire) fn spawn_stranger(command: &mut Command) -> io::Result<Child> {
+        branded(None, || command.spawn()).0
+    }
+
+    /// Whether one of the two limits is the brand: the first moment sets the soft one only.
+    fn bears(pid: Pid, brand: u64) -> bool {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_nonzero())).unwrap_or_default();
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout")).unwrap_or_default();
+        line.split_ascii_whitespace().take(2).any(|limit| limit.parse() == Ok(brand))
     }
 
     #[cfg(test)]
@@ -242,11 +276,17 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod portable {
-    use std::thread;
+    use std::process::{Child, Command};
+    use std::{io, thread};
 
     use rustix::process::{kill_process_group, test_kill_process_group};
 
-    use super::{Duration, Instant, KILL_WAIT, LOOK_AGAIN, Pid, Signal};
+    use super::{Duration, Instant, KILL_WAIT, LOOK_AGAIN, Pid, Signal, pid_of};
+
+    /// Starts a process that is no kin of any launch.
+    pub(in crate::wire) fn spawn_stranger(command: &mut Command) -> io::Result<Child> {
+        command.spawn()
+    }
 
     /// Init collects orphans here.
     pub(in crate::wire) fn adopt_orphans() {}
@@ -258,12 +298,18 @@ mod portable {
     }
 
     impl Kin {
-        pub(in crate::wire) fn of(leader: Pid) -> Self {
-            Self { group: leader }
+        pub(in crate::wire) fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
+            let child = command.spawn()?;
+            let group = pid_of(&child).ok_or_else(|| io::Error::other("the system gave no process id"))?;
+            Ok((child, Self { group }))
         }
 
         pub(in crate::wire) fn known(group: Pid, _brand: Option<u64>, _since: u64) -> Self {
             Self { group }
+        }
+
+        pub(in crate::wire) fn group(&self) -> Pid {
+            self.group
         }
 
         #[expect(clippy::unused_self, reason = "the same face on every system")]

@@ -175,6 +175,17 @@ mod tests {
     }
 
     #[test]
+    fn own_variables_are_withheld_whoever_set_them() {
+        let mut launch = launch("true");
+        launch.withheld = vec!["TOKEN".into()];
+        for (name, withheld) in
+            [("MCPEVAL_HOME", true), ("MCPEVAL_", true), ("TOKEN", true), ("TOKENS", false), ("XMCPEVAL_A", false)]
+        {
+            assert_eq!(launch.withholds(OsStr::new(name)), withheld, "{name}");
+        }
+    }
+
+    #[test]
     fn arguments_are_never_shown() {
         let mut secret = launch("no-such-command-here");
         secret.args = vec!["--token=hunter2".into()];

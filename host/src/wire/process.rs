@@ -5,7 +5,8 @@
 //! done even if the last handle is dropped while a runtime goes down.
 
 use std::fmt;
-use std::process::Child;
+use std::io;
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -92,26 +93,25 @@ struct Shared {
 pub(super) struct Gone(watch::Receiver<State>);
 
 impl Process {
-    /// Takes charge of a child that leads its own group. Fails if no thread can be had, and kills it then.
-    pub(super) fn keep(child: &mut Child, guardian: &Guardian) -> std::io::Result<Self> {
+    /// Starts a child that leads its own group and takes charge of it.
+    pub(super) fn start(command: &mut Command, guardian: &Guardian) -> io::Result<(Child, Self)> {
         collectable();
-        let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
-            return Err(std::io::Error::other("the system gave no process id"));
-        };
-        let kin = Kin::of(pid);
-        let registered = guardian.group(pid, &kin);
+        let (mut child, kin) = Kin::spawn(command)?;
+        let pid = kin.group();
+        let registered = guardian.group(&kin);
         let shared = Arc::new(Shared { kin, group: Mutex::new(Some(pid)) });
         let (publish, state) = watch::channel(State::Running);
         let (tidy, asked) = mpsc::channel();
         let keeper = Arc::clone(&shared);
-        thread::Builder::new()
+        let spawned = thread::Builder::new()
             .name("keeper".into())
-            .spawn(move || keeper.keep(pid, &publish, &asked, registered))
-            .inspect_err(|_| {
-                let _ = kill_process_group(pid, Signal::KILL);
-                let _ = child.wait();
-            })?;
-        Ok(Self { shared, state, tidy })
+            .spawn(move || keeper.keep(pid, &publish, &asked, registered));
+        if let Err(error) = spawned {
+            let _ = kill_process_group(pid, Signal::KILL);
+            let _ = child.wait();
+            return Err(error);
+        }
+        Ok((child, Self { shared, state, tidy }))
     }
 
     /// How the leader ended, if it does within that time.
@@ -156,6 +156,12 @@ impl Process {
             Some(State::Ended(ending) | State::Gone(ending)) => ending,
             Some(State::Running) | None => Ending::Signalled(Signal::KILL.as_raw()),
         }
+    }
+
+    /// What its descendants can be told by, where there is such a thing.
+    #[cfg(test)]
+    pub(super) fn brand(&self) -> Option<u64> {
+        self.shared.kin.marks().0
     }
 
     /// For the tasks that read and write its pipes.

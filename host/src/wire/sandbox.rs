@@ -100,3 +100,7 @@ mod tests {
         assert!(remove(scratch.path()).is_ok());
     }
 }
+
+#[cfg(test)]
+#[path = "tests/guardian.rs"]
+mod guarded;

@@ -71,10 +71,8 @@ impl StdioWire {
     /// When the program cannot be started.
     pub fn launch(launch: &Launch, guardian: &Guardian) -> Result<(Self, StdioReader), LaunchError> {
         let error = |source| launch.error(source);
-        let mut child = launch.command().spawn().map_err(error)?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let process = Process::keep(&mut child, guardian).map_err(error)?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+        let (child, process) = Process::start(&mut launch.command(), guardian).map_err(error)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin, child.stdout, child.stderr) else {
             return Err(error(std::io::Error::other("the system gave no pipes")));
         };
         let stdin = ChildStdin::from_std(stdin).map_err(error)?;

@@ -64,7 +64,8 @@ fn an_invalid_entry_scores_nothing_else() {
 
 #[test]
 fn descriptions_are_counted_in_characters() {
-    let described = |text: &str| judge(ToolClass::ReadOnly, Json::from(with(|e| e["description"] = json!(text))).view());
+    let described =
+        |text: &str| judge(ToolClass::ReadOnly, Json::from(with(|e| e["description"] = json!(text))).view());
     assert!(described(&"é".repeat(40)).losses.is_empty());
     assert_eq!(described(&"é".repeat(39)).losses[0].observed, Some(39));
 }
@@ -74,10 +75,7 @@ fn a_run_scores_the_mean_and_names_the_losers() {
     let invalid = json!({"name": "bad/name"});
     let run = Script::new([good(), invalid, good()]).run::<Catalog>(json!({"areas": ["catalog"], "lanes": 4}));
     assert_eq!(run.score("catalog"), Some(50.0), "the repeated entry does not count");
-    assert_eq!(
-        run.lost(),
-        [("catalog.entry".into(), Some("invalid-name#1".into()), "catalog-invalid-entry".into())]
-    );
+    assert_eq!(run.lost(), [("catalog.entry".into(), Some("invalid-name#1".into()), "catalog-invalid-entry".into())]);
     assert_eq!(run.requests(), 0);
 }
 

@@ -117,9 +117,9 @@ impl Locked {
     fn find(&self, line: &str) -> impl Iterator<Item = &Package> {
         let mut words = line.split(' ');
         let (name, version) = (words.next().unwrap_or_default(), words.next());
-        self.0.iter().filter(move |package| {
-            package.name == name && version.is_none_or(|version| package.version == version)
-        })
+        self.0
+            .iter()
+            .filter(move |package| package.name == name && version.is_none_or(|version| package.version == version))
     }
 
     /// Name, version and checksum of everything these packages use, themselves included.

@@ -25,7 +25,8 @@ fn every_component_is_locked_and_fresh() {
 #[test]
 fn nothing_else_lies_in_dist() {
     let expected = COMPONENTS.iter().map(|name| format!("{name}.wasm")).chain(["battery.lock".to_owned()]);
-    let found = std::fs::read_dir(dist(&root())).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let found =
+        std::fs::read_dir(dist(&root())).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert_eq!(found.collect::<BTreeSet<_>>(), expected.collect());
 }
 

@@ -89,17 +89,21 @@ pub(super) const FIXTURES: &[Fixture] = &[
         invalid(good, message).then(|| Ok(json!({"content": [], "structuredContent": {"price": 0}})))
     }),
     fixture("honest-tool-error", "answers invalid arguments with a tool error in words", |good, message| {
-        invalid(good, message).then(|| Ok(json!({
-            "content": [{"type": "text", "text": "item must be a string"}], "isError": true,
-        })))
+        invalid(good, message).then(|| {
+            Ok(json!({
+                "content": [{"type": "text", "text": "item must be a string"}], "isError": true,
+            }))
+        })
     }),
     fixture("rejects-valid", "refuses arguments that its schema allows", |_, message| {
         (message.tool() == "get_price").then(|| Err(RpcError::new(-32602, "the shop does not know this item")))
     }),
     fixture("always-fails", "answers each valid call with a tool error", |good, message| {
-        (valid(good, message)).then(|| Ok(json!({
-            "content": [{"type": "text", "text": "the shop is closed"}], "isError": true,
-        })))
+        (valid(good, message)).then(|| {
+            Ok(json!({
+                "content": [{"type": "text", "text": "the shop is closed"}], "isError": true,
+            }))
+        })
     }),
     fixture("fails-once", "answers one of three valid calls with a tool error", |_, message| {
         message.last.then(|| Ok(json!({"content": [{"type": "text", "text": "try again"}], "isError": true})))

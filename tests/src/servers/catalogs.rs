@@ -140,6 +140,7 @@ fn remove(entry: &mut Value, member: &str) {
 
 fn many(good: &mut Good, count: usize) {
     good.page = 250;
-    good.tools =
-        (0..count).map(|index| tool(&format!("tool_{index:04}"), "One of very many tools that all do the same.")).collect();
+    good.tools = (0..count)
+        .map(|index| tool(&format!("tool_{index:04}"), "One of very many tools that all do the same."))
+        .collect();
 }

@@ -107,8 +107,8 @@ pub struct Good {
 impl Good {
     /// The good server, with the journal of the environment.
     pub fn new() -> Self {
-        let journal = std::env::var_os(JOURNAL)
-            .and_then(|path| OpenOptions::new().create(true).append(true).open(path).ok());
+        let journal =
+            std::env::var_os(JOURNAL).and_then(|path| OpenOptions::new().create(true).append(true).open(path).ok());
         Self {
             tools: vec![find_item(), get_price(), delete_item()],
             page: usize::MAX,

@@ -193,7 +193,11 @@ pub(super) const FIXTURES: &[Fixture] = &[
     }),
     reply("error-in-400", "sends errors with status 400", |exchange| {
         let reply = exchange.reply.as_deref().and_then(|reply| serde_json::from_slice::<Value>(reply).ok());
-        if reply.is_some_and(|reply| reply.get("error").is_some()) { exchange.send("400 Bad Request", "application/json") } else { Ok(Handled::Not) }
+        if reply.is_some_and(|reply| reply.get("error").is_some()) {
+            exchange.send("400 Bad Request", "application/json")
+        } else {
+            Ok(Handled::Not)
+        }
     }),
     reply("notify-200", "answers notifications with 200", |exchange| notified(exchange, "200 OK")),
     reply("notify-204", "answers notifications with 204", |exchange| notified(exchange, "204 No Content")),
@@ -266,7 +270,11 @@ pub(super) const FIXTURES: &[Fixture] = &[
         respond(exchange.stream, "200 OK", &headers, &body)
     }),
     reply("status-once", "answers one call with 503", |exchange| {
-        if exchange.message.last { respond(exchange.stream, "503 Service Unavailable", "", b"") } else { Ok(Handled::Not) }
+        if exchange.message.last {
+            respond(exchange.stream, "503 Service Unavailable", "", b"")
+        } else {
+            Ok(Handled::Not)
+        }
     }),
     reply("garbage-head", "answers one call with something that is not HTTP", |exchange| {
         if exchange.message.last {
@@ -332,8 +340,7 @@ struct State {
 pub(super) fn serve(good: Good, sin: Sin) -> ExitCode {
     let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)) else { return stdio::complain("cannot listen") };
     let Ok(address) = listener.local_addr() else { return stdio::complain("cannot listen") };
-    let state =
-        Arc::new(Mutex::new(State { good, sessions: BTreeMap::new(), opened: 0, callers: Vec::new() }));
+    let state = Arc::new(Mutex::new(State { good, sessions: BTreeMap::new(), opened: 0, callers: Vec::new() }));
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let state = Arc::clone(&state);

@@ -32,9 +32,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
         }
         write(&line)
     }),
-    fixture("split-writes", "writes each answer byte after byte", |_, line| {
-        line.chunks(1).try_for_each(write)
-    }),
+    fixture("split-writes", "writes each answer byte after byte", |_, line| line.chunks(1).try_for_each(write)),
     fixture("bom", "begins one answer with a byte order mark", |message, line| {
         spoil(message, line, |line| [b"\xef\xbb\xbf", line].concat())
     }),
@@ -141,7 +139,9 @@ fn spoil(message: &Message, line: Vec<u8>, change: impl FnOnce(&[u8]) -> Vec<u8>
 /// Answers the call to be spoiled under another id.
 fn respond_as(message: &Message, line: Vec<u8>, other: fn(&Value) -> String) -> io::Result<()> {
     let id = message.id.clone().unwrap_or_default();
-    spoil(message, line, |line| replace(line, format!("\"id\":{id}").as_bytes(), format!("\"id\":{}", other(&id)).as_bytes()))
+    spoil(message, line, |line| {
+        replace(line, format!("\"id\":{id}").as_bytes(), format!("\"id\":{}", other(&id)).as_bytes())
+    })
 }
 
 /// The line with the first occurrence of some bytes replaced.

@@ -228,7 +228,7 @@ fn an_unreachable_server_still_has_a_report() {
 fn an_incomplete_listing_is_no_contract() {
     let (_, report) = broken(|example| {
         if let Some(catalog) = &mut example.catalog {
-            catalog.fault = Some(Fault::new(Cause::Timeout, "private"));
+            catalog.fault = Some(Fault::new(Cause::TimedOut, "private"));
         }
     });
     assert_eq!(report.catalog, None);

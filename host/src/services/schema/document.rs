@@ -114,7 +114,8 @@ impl<'a> Document<'a> {
         let base = Url::parse(BASE).map_err(|error| error.to_string())?;
         places.resources.insert(BASE.to_owned(), String::new());
         places.collect(schema, &base, "")?;
-        let root = if places.resources.len() == 1 { Cow::Borrowed(schema) } else { Cow::Owned(places.flatten(schema)?) };
+        let root =
+            if places.resources.len() == 1 { Cow::Borrowed(schema) } else { Cow::Owned(places.flatten(schema)?) };
         Ok(Self { root, draft, depth: measure.depth })
     }
 

@@ -138,8 +138,10 @@ impl Graph {
                 place[id] = Some(finished.len());
                 finished.push(id);
                 let factor = if nodes[id].unevaluated { 2 } else { 1 };
-                paths[id] =
-                    nodes[id].same.iter().fold(1, |sum: u64, &child| sum.saturating_add(factor * paths[child].min(MAX_PATHS)));
+                paths[id] = nodes[id]
+                    .same
+                    .iter()
+                    .fold(1, |sum: u64, &child| sum.saturating_add(factor * paths[child].min(MAX_PATHS)));
                 nodes[id].longest = nodes[id].same.iter().map(|&child| nodes[child].longest + 1).max().unwrap_or(0);
                 if paths[id] > MAX_PATHS || nodes[id].longest > MAX_CHAIN {
                     return Err("the schema applies too many parts of itself to the same value".to_owned());
@@ -290,7 +292,9 @@ impl Scale<'_> {
                 for &(node, times, depth) in &all {
                     let placed = node.prefix.get(place);
                     let rest = if placed.is_none() { node.rest.as_slice() } else { &[] };
-                    asked.extend(placed.iter().copied().chain(rest).chain(&node.any_item).map(|&id| (id, times, depth + 1)));
+                    asked.extend(
+                        placed.iter().copied().chain(rest).chain(&node.any_item).map(|&id| (id, times, depth + 1)),
+                    );
                 }
                 self.part(each, &asked, level)
             }),
@@ -311,7 +315,9 @@ impl Scale<'_> {
                 [&[][..], &[][..]]
             };
             let patterns = node.patterns.iter().map(|(id, _)| id);
-            asked.extend(known.into_iter().chain(patterns).chain(others.into_iter().flatten()).map(|&id| (id, times, depth + 1)));
+            asked.extend(
+                known.into_iter().chain(patterns).chain(others.into_iter().flatten()).map(|&id| (id, times, depth + 1)),
+            );
             about_name.extend(node.names.iter().map(|&id| (id, times, depth + 1)));
         }
         if !about_name.is_empty() {

@@ -9,8 +9,8 @@ use super::describe::{self, Example};
 use super::number::Decimal;
 use super::shape::{Shape, Type};
 use super::{
-    MAX_BYTES, MAX_CANDIDATES, MAX_COUNT, MAX_DEPTH, MAX_LENGTH, MAX_MERGES, MAX_NODES, MAX_PATTERN, MAX_VALIDATIONS, MAX_WORK,
-    Place, Synthesis, string,
+    MAX_BYTES, MAX_CANDIDATES, MAX_COUNT, MAX_DEPTH, MAX_LENGTH, MAX_MERGES, MAX_NODES, MAX_PATTERN, MAX_VALIDATIONS,
+    MAX_WORK, Place, Synthesis, string,
 };
 use crate::services::pattern::Pattern;
 use crate::services::text::{self, Dialect};
@@ -137,8 +137,11 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     fn advance_at(&mut self, fault: &str, changed: &mut HashSet<String>) -> bool {
-        let related: Vec<&Choice> =
-            self.choices.iter().filter(|choice| is_within(&choice.path, fault) || is_within(fault, &choice.path)).collect();
+        let related: Vec<&Choice> = self
+            .choices
+            .iter()
+            .filter(|choice| is_within(&choice.path, fault) || is_within(fault, &choice.path))
+            .collect();
         if related.iter().any(|choice| changed.contains(&choice.key)) {
             return true;
         }
@@ -233,7 +236,9 @@ impl<'s, 'a> Search<'s, 'a> {
             match kind {
                 Type::Object => all.push(Alternative::Object),
                 Type::Array => all.push(Alternative::Array),
-                Type::String => self.strings(shape, words).into_iter().for_each(|text| offer(Cow::Owned(text.into()), &mut values)),
+                Type::String => {
+                    self.strings(shape, words).into_iter().for_each(|text| offer(Cow::Owned(text.into()), &mut values))
+                }
                 Type::Number | Type::Integer => {
                     let hint = string::number_hint(words).map(Value::from);
                     let first = shape.range.first(kind == Type::Integer).and_then(Decimal::value);
@@ -274,7 +279,8 @@ impl<'s, 'a> Search<'s, 'a> {
         let mut made: Map<String, Value> = Map::new();
         loop {
             self.close(&mut shape).ok_or_else(dead)?;
-            let missing: Vec<&'a str> = shape.required.iter().copied().filter(|name| !made.contains_key(*name)).collect();
+            let missing: Vec<&'a str> =
+                shape.required.iter().copied().filter(|name| !made.contains_key(*name)).collect();
             for name in &missing {
                 let value = self.property(&shape, name, at)?;
                 made.insert((*name).to_owned(), value);
@@ -366,11 +372,15 @@ impl<'s, 'a> Search<'s, 'a> {
         let placed = shape.prefixes.iter().map(|prefix| prefix.len()).max().unwrap_or(0).min(most);
         let mut plan: Vec<Vec<&'a Value>> = (0..placed)
             .map(|place| {
-                shape.prefixes.iter().map(|prefix| prefix.get(place)).flat_map(|own| match own {
-                    Some(schema) => vec![schema],
-                    None => shape.items.clone(),
-                })
-                .collect()
+                shape
+                    .prefixes
+                    .iter()
+                    .map(|prefix| prefix.get(place))
+                    .flat_map(|own| match own {
+                        Some(schema) => vec![schema],
+                        None => shape.items.clone(),
+                    })
+                    .collect()
             })
             .collect();
         let mut contained: Vec<&'a Value> = Vec::new();
@@ -409,17 +419,18 @@ impl<'s, 'a> Search<'s, 'a> {
         made: &[Value],
     ) -> Result<Value, DeadEnd> {
         let own = self.choices.iter().rfind(|choice| choice.path == at.path).map_or(0, |choice| choice.index);
-        let next = self.alternatives(&shape, words).into_iter().skip(own + 1).find_map(|alternative| match alternative {
-            Alternative::Value(value) if !made.contains(&value) => Some(value),
-            _ => None,
-        });
+        let next =
+            self.alternatives(&shape, words).into_iter().skip(own + 1).find_map(|alternative| match alternative {
+                Alternative::Value(value) if !made.contains(&value) => Some(value),
+                _ => None,
+            });
         if let Some(value) = next {
             return Ok(value);
         }
         let fresh = match &taken {
-            Value::String(text) => {
-                (2..=made.len() + 2).map(|number| Value::from(format!("{text}-{number}"))).find(|text| !made.contains(text))
-            }
+            Value::String(text) => (2..=made.len() + 2)
+                .map(|number| Value::from(format!("{text}-{number}")))
+                .find(|text| !made.contains(text)),
             Value::Number(number) => {
                 let integer = shape.types().contains(&Type::Integer);
                 let after = |value: &Value| shape.range.after(value.as_number()?, integer);

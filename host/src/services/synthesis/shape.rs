@@ -77,10 +77,7 @@ const TELLING: [(Type, &[&str]); 4] = [
             "unevaluatedProperties",
         ],
     ),
-    (
-        Type::Array,
-        &["items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems", "unevaluatedItems"],
-    ),
+    (Type::Array, &["items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems", "unevaluatedItems"]),
     (Type::String, &["minLength", "maxLength", "pattern", "format", "contentEncoding"]),
     (Type::Number, &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
 ];
@@ -245,9 +242,7 @@ impl<'a> Shape<'a> {
     fn restrict_types(&mut self, types: &[Type]) {
         self.types = Some(match &self.types {
             None => types.to_vec(),
-            Some(kept) => {
-                kept.iter().filter_map(|kept| types.iter().find_map(|other| kept.common(*other))).collect()
-            }
+            Some(kept) => kept.iter().filter_map(|kept| types.iter().find_map(|other| kept.common(*other))).collect(),
         });
     }
 
