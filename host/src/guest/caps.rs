@@ -24,11 +24,11 @@ use crate::wire::stdio::{Ending, StdioReader, StdioWire};
 
 /// The server under test, as one component holds it.
 #[derive(Debug)]
-pub struct TargetHandle;
+pub(super) struct TargetHandle;
 
 /// A conversation, as one component holds it.
 #[derive(Debug)]
-pub struct SessionHandle {
+pub(super) struct SessionHandle {
     session: Session,
     /// The shared conversation outlives its handles.
     is_primary: bool,
@@ -36,13 +36,13 @@ pub struct SessionHandle {
 
 /// A request under way, as one component holds it.
 #[derive(Debug)]
-pub struct PendingHandle {
+pub(super) struct PendingHandle {
     pending: Arc<Pending>,
 }
 
 /// A child's pipes, as one component holds them.
 #[derive(Debug)]
-pub struct PipeHandle {
+pub(super) struct PipeHandle {
     wire: StdioWire,
     reader: Arc<Mutex<StdioReader>>,
     gate: LineGate,
@@ -51,7 +51,7 @@ pub struct PipeHandle {
 
 /// An HTTP exchange, as one component holds it.
 #[derive(Debug)]
-pub struct HttpHandle {
+pub(super) struct HttpHandle {
     exchange: Arc<Mutex<HttpExchange>>,
     number: u32,
 }

@@ -123,7 +123,7 @@ fn connect(reach: &Reach, hub: &Arc<Hub>, context: &Context, options: &Options) 
         Reach::Stdio { launch, guardian } => {
             let (wire, reader) = StdioWire::launch(launch, guardian)
                 .map_err(|error| Fault::new(Cause::Unreachable, error.to_string()))?;
-            (Link::Stdio(link_stdio::StdioLink::new(wire.clone())), Some((wire, reader)))
+            (Link::Stdio(link_stdio::StdioLink::new(wire)), Some(reader))
         }
         Reach::Http(wire) => (Link::Http(link_http::HttpLink::new(wire.clone())), None),
     };
@@ -148,8 +148,8 @@ fn connect(reach: &Reach, hub: &Arc<Hub>, context: &Context, options: &Options) 
         opening: OnceLock::new(),
         answers,
     });
-    if let Some((wire, reader)) = reader {
-        tokio::spawn(link_stdio::read(Arc::downgrade(&inner), wire, reader));
+    if let (Link::Stdio(link), Some(reader)) = (&inner.link, reader) {
+        link.read(Arc::downgrade(&inner), reader);
     }
     tokio::spawn(give_answers(Arc::downgrade(&inner), waiting_answers));
     Ok(Session { inner })
