@@ -124,5 +124,5 @@ fn millis(duration: Duration) -> String {
 /// The highest peak of any of the runs, the servers' own included where theirs is higher.
 fn peak(outcomes: &[Outcome]) -> String {
     let most = outcomes.iter().map(|outcome| outcome.usage.rusage.maxrss).max().unwrap_or_default();
-    format!("{} MB", most.div_ceil(1_000))
+    format!("{} MB", most.div_ceil(1_000_000))
 }
