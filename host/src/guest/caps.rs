@@ -24,11 +24,13 @@ use crate::wire::stdio::{Ending, StdioReader, StdioWire};
 
 /// The server under test, as one component holds it.
 #[derive(Debug)]
-pub(super) struct TargetHandle;
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct TargetHandle;
 
 /// A conversation, as one component holds it.
 #[derive(Debug)]
-pub(super) struct SessionHandle {
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct SessionHandle {
     session: Session,
     /// The shared conversation outlives its handles.
     is_primary: bool,
@@ -36,13 +38,15 @@ pub(super) struct SessionHandle {
 
 /// A request under way, as one component holds it.
 #[derive(Debug)]
-pub(super) struct PendingHandle {
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct PendingHandle {
     pending: Arc<Pending>,
 }
 
 /// A child's pipes, as one component holds them.
 #[derive(Debug)]
-pub(super) struct PipeHandle {
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct PipeHandle {
     wire: StdioWire,
     reader: Arc<Mutex<StdioReader>>,
     gate: LineGate,
@@ -51,7 +55,8 @@ pub(super) struct PipeHandle {
 
 /// An HTTP exchange, as one component holds it.
 #[derive(Debug)]
-pub(super) struct HttpHandle {
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct HttpHandle {
     exchange: Arc<Mutex<HttpExchange>>,
     number: u32,
 }
