@@ -96,7 +96,7 @@ fn errors_name_places_and_keywords_only() {
     let schema = json!({"type": "object", "required": ["id"], "properties": {
         "n": {"type": "integer"}, "when": {"type": "string", "format": "date"}, "list": {"items": {"maxLength": 2}}}});
     let instance = json!({"n": "secret", "when": "secret", "list": ["ok", "secret"]});
-    let expected = [": required", "/list/1: maxLength", "/n: type", "/when: format"].map(str::to_owned);
+    let expected = ["/list/1: maxLength", "/n: type", "/when: format", ": required"].map(str::to_owned);
     assert_eq!(validate(&schema, &instance), Err(expected.to_vec()));
     assert_eq!(validate(&json!({"type": "x"}), &json!(1)).map_err(|lines| lines.len()), Err(1));
     let many: Vec<Value> = (0..1_000).map(|_| json!(1)).collect();
@@ -150,13 +150,21 @@ fn hostile_schemas_are_refused_or_end_soon() {
         ("list", chain(5_000, |next| json!({"properties": {"next": next}})), true),
         ("deep", nested(126, |inner| json!({"not": inner})), true),
         ("deeper", nested(130, |inner| json!({"not": inner})), false),
-        ("deep and far", chain(9, |next| nested(100, |inner| json!({"properties": {"p": {"allOf": [inner]}}})).pointer("/x").cloned().unwrap_or(next)), true),
+        ("deep and far", chain(9, |next| (0..60).fold(next, |inner, _| json!({"properties": {"p": inner}}))), true),
         ("large", json!({"enum": ["x".repeat(1 << 20)]}), false),
-        ("wide", json!({"properties": (0..12_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect::<Map<_, _>>()}), true),
+        (
+            "wide",
+            json!({"properties": (0..12_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect::<Map<_, _>>()}),
+            true,
+        ),
         ("wider", json!({"anyOf": (0..20_000).map(|_| json!({})).collect::<Vec<_>>()}), false),
         ("long name", json!({"properties": {("k".repeat(500_000)): {"enum": (0..10_000).collect::<Vec<_>>()}}}), false),
         ("large pattern", json!({"pattern": "(a{1000}){1000}"}), false),
-        ("many patterns", json!({"allOf": (0..9_000).map(|n| json!({"pattern": format!("{n}(x{{999}}){{9}}")})).collect::<Vec<_>>()}), false),
+        (
+            "many patterns",
+            json!({"allOf": (0..9_000).map(|n| json!({"pattern": format!("{n}(x{{999}}){{9}}")})).collect::<Vec<_>>()}),
+            false,
+        ),
         ("nested pattern", json!({"pattern": "(".repeat(300_000)}), false),
         ("anchors", json!({"$defs": anchors}), true),
         ("resources", json!({"$ref": "https://a.example/x0", "$defs": resources}), true),
@@ -168,7 +176,6 @@ fn hostile_schemas_are_refused_or_end_soon() {
     ] {
         let start = Instant::now();
         let result = check(&schema);
-        eprintln!("{name} {:?} {result:?}", start.elapsed());
         assert_eq!(result.is_ok(), compiles, "{name}: {result:?}");
         assert!(start.elapsed() < PATIENCE, "{name}");
     }
@@ -184,28 +191,44 @@ fn hostile_pairs_end_soon() {
         ("doubling, shallow", json!({"anyOf": [part, part]}), deep(10), true),
         ("deep instance", json!({"properties": {"a": {"$ref": "#"}}}), deep(120), true),
         ("too deep", json!({"properties": {"a": {"$ref": "#"}}}), deep(200), false),
-        ("rows at each level", {
-            let mut row = chain(100, |next| json!({"allOf": [next]}));
-            row["$defs"]["d100"] = json!({"properties": {"a": {"$ref": "#"}}});
-            row
-        }, deep(100), true),
+        (
+            "rows at each level",
+            {
+                let mut row = chain(60, |next| json!({"allOf": [next]}));
+                row["$defs"]["d60"] = json!({"properties": {"a": {"$ref": "#"}}});
+                row
+            },
+            deep(100),
+            true,
+        ),
         ("backtracking", json!({"pattern": "^(?:(a+)\\1?)+$"}), json!(format!("{letters}!")), false),
         ("linear", json!({"pattern": "^(a+)+$"}), json!(format!("{letters}!")), false),
         ("long text", json!({"pattern": "^(a|b)*c"}), json!("a".repeat(1 << 20)), false),
         ("unique", json!({"uniqueItems": true}), json!((0..50_000).collect::<Vec<_>>()), true),
-        ("unique, nested", json!({"uniqueItems": true}), json!((0..50_000).map(|n| json!({"a": [n]})).collect::<Vec<_>>()), true),
+        (
+            "unique, nested",
+            json!({"uniqueItems": true}),
+            json!((0..50_000).map(|n| json!({"a": [n]})).collect::<Vec<_>>()),
+            true,
+        ),
         ("enum", json!({"items": {"enum": (0..5_000).collect::<Vec<_>>()}}), json!(vec![5_001; 50_000]), false),
         ("step", json!({"multipleOf": 1e-300}), json!(1e300), true),
-        ("unevaluated", json!({"unevaluatedProperties": false, "anyOf": [{"properties": {"a": {"$ref": "#"}}}, part]}), deep(60), false),
-        ("large result", json!({"items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}),
-            json!((0..200_000).map(|id| json!({"id": id})).collect::<Vec<_>>()), true),
+        (
+            "unevaluated",
+            json!({"unevaluatedProperties": false, "anyOf": [{"properties": {"a": {"$ref": "#"}}}, part]}),
+            deep(60),
+            false,
+        ),
+        (
+            "large result",
+            json!({"items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}),
+            json!((0..200_000).map(|id| json!({"id": id})).collect::<Vec<_>>()),
+            true,
+        ),
     ] {
         let start = Instant::now();
         let result = validate(&schema, &instance);
-        eprintln!("{name} {:?}", start.elapsed());
-        if name != "step" {
-            assert_eq!(result.is_ok(), expected, "{name}: {result:?}");
-        }
+        assert_eq!(result.is_ok(), expected, "{name}: {result:?}");
         assert!(start.elapsed() < PATIENCE, "{name}");
     }
 }
@@ -213,7 +236,7 @@ fn hostile_pairs_end_soon() {
 #[test]
 fn many_threads_with_small_stacks_survive() {
     let deep = nested(126, |inner| json!({"not": inner}));
-    let row = chain(120, |next| json!({"allOf": [next]}));
+    let row = chain(60, |next| json!({"allOf": [next]}));
     let list = chain(5_000, |next| json!({"properties": {"next": next}}));
     std::thread::scope(|scope| {
         for schema in [&deep, &row, &list] {

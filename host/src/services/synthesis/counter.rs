@@ -21,9 +21,9 @@ pub(super) fn candidates<'a>(synthesis: &'a Synthesis<'a>) -> impl Iterator<Item
         let wrong = values.into_iter().find(|value| !allowed.iter().any(|kind| kind.holds(value)))?;
         Some(json!({ name: wrong }))
     });
-    let unlisted = enumerated.into_iter().filter_map(move |(name, schemas)| {
-        of(&schemas)?.is_enumerated().then(|| json!({ name: "mcpeval-invalid" }))
-    });
+    let unlisted = enumerated
+        .into_iter()
+        .filter_map(move |(name, schemas)| of(&schemas)?.is_enumerated().then(|| json!({ name: "mcpeval-invalid" })));
     std::iter::once(json!({}))
         .chain(mistyped)
         .chain(unlisted)

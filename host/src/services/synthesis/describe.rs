@@ -97,7 +97,8 @@ fn number(text: &[char], at: usize) -> Option<(String, usize)> {
         .enumerate()
         .take_while(|(place, next)| {
             let digit_follows = || rest.get(place + 1).is_some_and(char::is_ascii_digit);
-            next.is_ascii_digit() || (matches!(next, '-' if *place == 0) || **next == '.' && *place > 0) && digit_follows()
+            next.is_ascii_digit()
+                || (matches!(next, '-' if *place == 0) || **next == '.' && *place > 0) && digit_follows()
         })
         .count();
     let token: String = rest.get(..length)?.iter().collect();

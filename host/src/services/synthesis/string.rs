@@ -56,8 +56,8 @@ pub(super) fn words(name: &str) -> Vec<String> {
             continue;
         }
         // `fooBar` is `foo bar`, `URLPath` is `url path`.
-        let rises = last.is_some_and(|last| !last.is_uppercase())
-            || letters.peek().is_some_and(|next| next.is_lowercase());
+        let rises =
+            last.is_some_and(|last| !last.is_uppercase()) || letters.peek().is_some_and(|next| next.is_lowercase());
         if last.is_none() || letter.is_uppercase() && rises {
             words.push(String::new());
         }
@@ -66,7 +66,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
         }
         last = Some(letter);
     }
-    let pairs: Vec<String> = words.windows(2).map(|pair| pair.concat()).collect();
+    let pairs: Vec<String> = words.windows(2).map(<[String]>::concat).collect();
     words.extend(pairs);
     words
 }
