@@ -1,0 +1,44 @@
+//! What the battery is made of, how its components are built, and the lock that proves both.
+
+mod build;
+mod inputs;
+mod lock;
+
+use std::path::{Path, PathBuf};
+
+pub use build::{Std, build, imports};
+pub use inputs::inputs;
+pub use lock::{Component, Lock};
+
+/// The components, in the order in which a standard names their first areas.
+pub const COMPONENTS: [&str; 4] = ["protocol", "catalog", "context", "exercise"];
+
+/// Name of the lock beside the components.
+pub const LOCK: &str = "battery.lock";
+
+/// Why packing stopped: a sentence.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// The workspace this crate was compiled in.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("/")).to_owned()
+}
+
+/// Where the committed components are.
+pub fn dist(root: &Path) -> PathBuf {
+    root.join("probes/dist")
+}
+
+/// SHA-256 in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
