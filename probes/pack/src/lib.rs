@@ -11,7 +11,7 @@ pub use inputs::inputs;
 pub use lock::{Component, Lock};
 
 /// The components, in the order in which a standard names their first areas.
-pub const COMPONENTS: [&str; 2] = ["catalog", "context"];
+pub const COMPONENTS: [&str; 4] = ["protocol", "catalog", "context", "exercise"];
 
 /// Name of the lock beside the components.
 pub const LOCK: &str = "battery.lock";
