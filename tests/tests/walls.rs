@@ -18,7 +18,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("hyper", &["wire", "serve", "capture"]),
     ("hyper_util", &["wire", "serve", "capture"]),
-    ("jsonschema", &["services", "report", "cli"]),
+    ("jsonschema", &["services", "demo"]),
     ("fancy_regex", &["services"]),
     ("indicatif", &["cli"]),
 ];
@@ -60,10 +60,16 @@ fn modules() -> Vec<(String, PathBuf, String)> {
     assert!(files.len() > 20, "only {} files", files.len());
     files
         .into_iter()
+        // Tests of a module may use anything, in files of their own too.
+        .filter(|path| {
+            let inner = path.strip_prefix(&root).expect("it was found there");
+            !inner.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
+        })
         .map(|path| {
             let first = path.strip_prefix(&root).expect("it was found there").components().next();
             let module = first.map(|part| part.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
             let text = fs::read_to_string(&path).expect("a source file");
+            let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
             let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
             (module.trim_end_matches(".rs").to_owned(), path, code.join("\n"))
         })
@@ -83,24 +89,29 @@ fn names(code: &str, word: &str) -> bool {
 #[test]
 fn each_library_is_used_where_it_belongs() {
     let modules = modules();
+    let mut breaches = Vec::new();
     for (library, homes) in WALLS {
         for (module, path, code) in &modules {
-            let home = homes.contains(&module.as_str());
-            assert!(home || !names(code, library), "{} uses {library}", path.display());
+            if !homes.contains(&module.as_str()) && names(code, library) {
+                breaches.push(format!("{} uses {library}", path.display()));
+            }
         }
     }
+    assert!(breaches.is_empty(), "{}", breaches.join("\n"));
     let used = |library: &str| modules.iter().any(|(_, _, code)| names(code, library));
     assert!(used("wasmtime") && used("clap"), "the search finds nothing");
 }
 
 #[test]
 fn arrows_point_one_way() {
+    let mut breaches = Vec::new();
     for (module, path, code) in modules() {
         let forbidden = ARROWS.iter().filter(|(from, _)| *from == module).flat_map(|(_, others)| others.iter());
-        for other in forbidden {
-            assert!(!code.contains(&format!("crate::{other}::")), "{} knows {other}", path.display());
+        for other in forbidden.filter(|other| code.contains(&format!("crate::{other}::"))) {
+            breaches.push(format!("{} knows {other}", path.display()));
         }
     }
+    assert!(breaches.is_empty(), "{}", breaches.join("\n"));
 }
 
 #[test]
