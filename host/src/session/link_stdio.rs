@@ -106,7 +106,7 @@ async fn read(session: Weak<Inner>, wire: StdioWire, mut reader: StdioReader) {
         };
         let Some(received) = received else { break };
         let Some(session) = session.upgrade() else { return };
-        take(&session, received);
+        take(&session, &received);
     }
     if ending.is_none() {
         ending = tokio::time::timeout(EXIT_PATIENCE, leaving).await.ok().flatten();
@@ -119,7 +119,7 @@ async fn read(session: Weak<Inner>, wire: StdioWire, mut reader: StdioReader) {
     session.close(Fault::new(Cause::Closed, detail));
 }
 
-fn take(session: &Arc<Inner>, received: Received) {
+fn take(session: &Arc<Inner>, received: &Received) {
     match received.kind {
         LineKind::Whole | LineKind::Unterminated => {
             session.take_in(&received.bytes, received.at, Origin::default());
