@@ -189,10 +189,11 @@ mod tests {
         }
     }
 
+    type Fault = fn(&mut Manifest);
+
     #[test]
     fn a_good_manifest_passes_and_each_fault_is_found() {
         assert_eq!(check(&good(), false), Ok(()));
-        type Fault = fn(&mut Manifest);
         let faults: [(&str, Fault); 13] = [
             ("kind", |m| m.kind = "echo".into()),
             ("kind", |m| m.kind = "Acme.echo".into()),

@@ -111,7 +111,8 @@ async fn offer(
     match session.request(context, INITIALIZE, Some(&params), timeout).await {
         Ok(answer) => Ok((session, answer)),
         Err(fault) => {
-            let fault = explain(&session, reach, fault, timeout);
+            let detail = explain(&session, reach, &fault, timeout);
+            let fault = Fault { detail, ..fault };
             session.end().await;
             Err(fault)
         }
@@ -244,12 +245,11 @@ fn judge(answer: &Answer) -> Result<Revision, Declined> {
 }
 
 /// Say in one sentence why there was no answer to the opening, and what to look at.
-fn explain(session: &Session, reach: &Reach, fault: Fault, timeout: Duration) -> Fault {
-    let detail = match reach {
-        Reach::Stdio { .. } => explain_stdio(session, &fault, timeout),
-        Reach::Http(wire) => explain_http(wire, &fault, timeout),
-    };
-    Fault { detail, ..fault }
+fn explain(session: &Session, reach: &Reach, fault: &Fault, timeout: Duration) -> String {
+    match reach {
+        Reach::Stdio { .. } => explain_stdio(session, fault, timeout),
+        Reach::Http(wire) => explain_http(wire, fault, timeout),
+    }
 }
 
 fn explain_stdio(session: &Session, fault: &Fault, timeout: Duration) -> String {
