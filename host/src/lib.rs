@@ -11,6 +11,9 @@
 //! | [`transcript`] | every exchange, numbered |
 //! | [`guest`] | wasmtime; the only door from a component to all of the above |
 //! | [`services`] | what probes borrow instead of carrying: schemas, synthesis, patterns |
+//! | [`arguments`] | what an operator gives tools to be called with |
+//! | [`notation`] | documents that people write, with the place of every value |
+//! | [`nearest`] | what a misspelt name was meant to be |
 //! | [`probes`] | the registry of components, their digests and grants |
 //! | [`standard`] | areas and weights to a score |
 //! | [`runner`] | plan, preflight, runs, events |
@@ -18,11 +21,14 @@
 //! | [`demo`] | a good server, and the same with one fault |
 //! | [`cli`] | commands, options, help |
 
+pub mod arguments;
 pub mod cli;
 pub mod demo;
 pub mod error;
 pub mod guest;
 pub mod ledger;
+pub mod nearest;
+pub mod notation;
 pub mod outcome;
 pub mod probes;
 pub mod report;

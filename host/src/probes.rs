@@ -1,10 +1,19 @@
 //! The registry of components: the battery and what the user names; digests, pins, grants, manifests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 
+use tokio::sync::Mutex;
+
+use crate::error::{Error, Result};
+use crate::guest::{self, Engine, limits};
 use crate::outcome::Level;
+
+/// The shipped battery: name, component, compiled form.
+const BATTERY: &[(&str, &[u8], &[u8])] = include!(concat!(env!("OUT_DIR"), "/battery.rs"));
 
 /// A check as a component declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,4 +162,108 @@ pub struct Loaded {
     pub shipped: bool,
     /// The compiled form.
     pub component: crate::guest::Component,
+}
+
+/// Loads components, each of them once.
+#[derive(Debug)]
+pub struct Registry {
+    engine: Engine,
+    loaded: Mutex<HashMap<Digest, Loaded>>,
+}
+
+impl Registry {
+    /// A registry with nothing loaded yet.
+    pub fn new(engine: Engine) -> Self {
+        Self { engine, loaded: Mutex::default() }
+    }
+
+    /// The engine that its components run in.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Every component of the battery, in the order of their names.
+    pub async fn shipped(&self) -> Result<Vec<Loaded>> {
+        let mut all = Vec::with_capacity(BATTERY.len());
+        for position in 0..BATTERY.len() {
+            all.extend(self.shipped_at(position).await?);
+        }
+        Ok(all)
+    }
+
+    /// The component of the battery that serves an area; none if there is no such area.
+    pub async fn shipped_area(&self, area: &str) -> Result<Option<Loaded>> {
+        // A component named like its area is the likeliest to serve it; the manifest decides.
+        let mut order: Vec<usize> = (0..BATTERY.len()).collect();
+        order.sort_by_key(|position| BATTERY.get(*position).is_none_or(|(name, ..)| *name != area));
+        for position in order {
+            if let Some(loaded) = self.shipped_at(position).await?
+                && loaded.manifest.areas().contains(&area)
+            {
+                return Ok(Some(loaded));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn shipped_at(&self, position: usize) -> Result<Option<Loaded>> {
+        let Some((name, bytes, compiled)) = BATTERY.get(position) else { return Ok(None) };
+        let digest = guest::digest(bytes);
+        let load = || guest::shipped(&self.engine, bytes, compiled);
+        self.load(digest, true, load).await.map(Some).map_err(|why| {
+            Error::unfinished(format!("the shipped component {name} cannot be used: {why}; install mcpeval again"))
+        })
+    }
+
+    /// A component of a user. `pin` is its SHA-256 in hexadecimal.
+    pub async fn file(&self, path: &Path, pin: Option<&str>) -> Result<Loaded> {
+        let shown = path.display();
+        let bytes = read_capped(path).map_err(|why| Error::usage(format!("the component {shown} {why}")))?;
+        let digest = guest::digest(&bytes);
+        if pin.is_some_and(|pin| !pin.eq_ignore_ascii_case(&digest.to_string())) {
+            return Err(Error::usage(format!(
+                "the component {shown} is not the pinned one: its sha256 is {digest}; check the file, then the pin"
+            )));
+        }
+        let engine = self.engine.clone();
+        let compiling = tokio::task::spawn_blocking(move || guest::foreign(&engine, &bytes, digest));
+        let compiled =
+            compiling.await.map_err(|_| Error::unfinished(format!("the component {shown} was not compiled")))?;
+        self.load(digest, false, || compiled)
+            .await
+            .map_err(|why| Error::usage(format!("the component {shown} cannot be used: {why}")))
+    }
+
+    async fn load(
+        &self,
+        digest: Digest,
+        shipped: bool,
+        component: impl FnOnce() -> Result<guest::Component, String>,
+    ) -> Result<Loaded, String> {
+        let mut loaded = self.loaded.lock().await;
+        if let Some(known) = loaded.get(&digest) {
+            return Ok(known.clone());
+        }
+        let component = component()?;
+        let manifest = Arc::new(guest::describe(&self.engine, &component, shipped).await?);
+        let entry = Loaded { manifest, digest, powers: component.powers.clone(), shipped, component };
+        loaded.insert(digest, entry.clone());
+        Ok(entry)
+    }
+}
+
+/// The bytes that are hashed are the bytes that are compiled, and no more of them than a component may have.
+fn read_capped(path: &Path) -> Result<Vec<u8>, String> {
+    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err("is no regular file".into());
+    }
+    let mut bytes = Vec::new();
+    file.take(limits::COMPONENT_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > limits::COMPONENT_FILE {
+        return Err(format!("is larger than {} MiB", limits::COMPONENT_FILE >> 20));
+    }
+    Ok(bytes)
 }

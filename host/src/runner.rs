@@ -1,11 +1,15 @@
-//! Plan, preflight, applicability, runs, events.
+//! Plan, preflight, applicability, runs, events. Knows nothing of terminals and command lines.
 
-use std::collections::BTreeMap;
+mod evaluate;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::outcome::{NoVerdict, RunRecord};
-use crate::probes::{Digest, Loaded};
+use crate::probes::{Digest, Loaded, Power};
 use crate::session::catalog::Catalog;
 use crate::standard::Standard;
+
+pub use evaluate::{Sink, evaluate};
 
 /// Where a run stands, for a progress bar. Sent whenever it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,6 +90,8 @@ pub struct Plan {
     pub profile: Profile,
     /// Arguments per tool, as JSON text of each value.
     pub arguments: BTreeMap<String, String>,
+    /// Powers below the protocol granted to a component that is not of the battery, by area.
+    pub grants: BTreeMap<String, BTreeSet<Power>>,
     /// Wait for the handshake.
     pub startup_timeout: std::time::Duration,
 }

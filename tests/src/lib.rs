@@ -1,1 +1,21 @@
-//! x
+//! What the tests of mcpeval stand on.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`servers`] | fixture servers with one sin each |
+//! | [`guests`] | hostile components |
+//! | [`run`] | running the program under test in a place of its own, with bounded waits |
+//! | [`real`] | pinned servers of other authors |
+//! | [`replay`] | recording the bytes of a run and sending them again |
+//! | [`report`] | reading its reports |
+//! | [`expect`] | the table of what each server must lose |
+//! | [`machine`] | which processes are left |
+
+pub mod expect;
+pub mod guests;
+pub mod machine;
+pub mod real;
+pub mod replay;
+pub mod report;
+pub mod run;
+pub mod servers;

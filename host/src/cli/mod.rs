@@ -1,2 +1,128 @@
-//! x
-pub fn main() -> std::process::ExitCode { std::process::ExitCode::SUCCESS }
+//! Commands, options, help. One file per group of commands; what they do lives elsewhere.
+
+mod battery;
+mod components;
+mod console;
+mod demo;
+mod options;
+mod progress;
+mod score;
+mod shell;
+mod signals;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use crate::error::Result;
+
+/// The hidden first argument that makes this program the guardian of another.
+const GUARDIAN: &str = "__guardian";
+
+const EXAMPLE: &str = "\
+Examples:
+  mcpeval score --demo
+  mcpeval score --server shop -- node dist/index.js
+  mcpeval score --url http://127.0.0.1:3000/mcp --min-readiness 80 --report json=report.json
+
+Exit codes:
+  0  done; everything asked for passed
+  1  verdict: a floor is missed
+  2  usage: arguments, standard, document, component, unknown tool
+  3  could not complete: unreachable target, failed handshake, exhausted budget, component fault, I/O
+  130, 143  ended by SIGINT, SIGTERM";
+
+/// Scores MCP servers, gates them in CI, and tells what to fix.
+#[derive(Debug, Parser)]
+#[command(name = "mcpeval", bin_name = "mcpeval", version, after_help = EXAMPLE, max_term_width = 120)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+struct Global {
+    /// Colours, on a terminal only unless always
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", global = true, help_heading = "Global options")]
+    color: Colour,
+    /// No progress; only errors and the result
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    quiet: bool,
+    /// More on stderr: diagnostics and free text of components; twice for more
+    #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options")]
+    verbose: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Score a server: every tool examined, no writer called
+    Score(Box<score::Score>),
+    /// Serve a good MCP server, or one with one fault
+    Demo(demo::Demo),
+    /// Explain a reason, or list all of them
+    Explain(components::Explain),
+    /// Print the JSON Schema of a document
+    Schema(components::Schema),
+    /// Show the components that judge
+    Probes(components::Probes),
+    /// Print a completion script for a shell
+    Completions(shell::Completions),
+    /// Print the manual page, or write one per command
+    Man(shell::Man),
+}
+
+/// Parses the command line, runs the command, and says how it ended.
+pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if arguments.nth(1).is_some_and(|first| first == GUARDIAN) {
+        return crate::wire::sandbox::guardian_main();
+    }
+    if let Some(code) = shell::complete() {
+        return code;
+    }
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let command = Cli::command().color(console::early_choice(&arguments));
+    let cli = match command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to stdout, whose reader may have gone; neither stream is worth failing for.
+            _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match run(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            console::error(&error);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<u8> {
+    console::set_colour(cli.global.color);
+    console::start_log(&cli.global)?;
+    match cli.command {
+        Command::Score(score) => score.run(&cli.global),
+        Command::Demo(demo) => demo.run(),
+        Command::Explain(explain) => explain.run(),
+        Command::Schema(schema) => schema.run(),
+        Command::Probes(probes) => probes.run(),
+        Command::Completions(completions) => completions.run(),
+        Command::Man(man) => man.run(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

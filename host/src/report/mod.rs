@@ -1,1 +1,16 @@
-//! x
+//! Documents and renderings. What may be shared is decided where the document is built ([`assemble`]), not where it
+//! is printed.
+
+pub mod assemble;
+pub mod canonical;
+pub mod catalogue;
+pub mod contract;
+pub mod corpus;
+pub mod document;
+pub mod explain;
+pub mod output;
+pub mod schema;
+#[cfg(test)]
+pub(crate) mod tests_support;
+pub mod text;
+pub mod words;

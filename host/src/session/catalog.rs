@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Fault;
 use crate::outcome::ExchangeId;
 
 /// What the hints of an entry make of it, score.md section 5.
@@ -51,6 +52,18 @@ pub struct Catalog {
     pub entries: Vec<Entry>,
     /// The answers that made it.
     pub pages: Vec<ExchangeId>,
+    /// Why the listing stopped before its end, if it did.
+    pub fault: Option<Fault>,
+}
+
+impl Catalog {
     /// Whether it was listed to its end.
-    pub complete: bool,
+    pub fn is_complete(&self) -> bool {
+        self.fault.is_none()
+    }
+
+    /// The first entry of that name.
+    pub fn find(&self, label: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.label == label)
+    }
 }

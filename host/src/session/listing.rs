@@ -1,0 +1,230 @@
+//! Listing the tools of a server: pages, cursors, and what makes an entry invalid (score.md section 5).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::catalog::{Catalog, Entry, ToolClass};
+use super::{Cause, Context, Fault, Session, message};
+use crate::services::schema;
+
+/// Pages of one listing (score.md section 3).
+pub const MAX_PAGES: usize = 1_000;
+
+const LIST: &str = "tools/list";
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// One usable page.
+struct Page {
+    exchange: u32,
+    tools: Vec<Box<RawValue>>,
+    next: Option<String>,
+}
+
+enum Reply {
+    Page(Page),
+    /// The server's error object has this code, or the result holds no array of tools.
+    Unusable {
+        fault: Fault,
+        code: Option<i64>,
+        exchange: u32,
+    },
+}
+
+/// List the catalog. `Err` only if the first page had a fault of the transport or the budget: then there is nothing to
+/// evaluate. A later page that fails keeps what was listed and stands as the catalog's fault.
+pub async fn list(session: &Session, context: &Context, timeout: Duration) -> Result<Catalog, Fault> {
+    let mut catalog = Catalog::default();
+    let mut known: HashSet<String> = HashSet::new();
+    let mut cursors: HashSet<String> = HashSet::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let reply = match page(session, context, cursor.as_deref(), timeout).await {
+            Ok(reply) => reply,
+            Err(fault) if catalog.pages.is_empty() => return Err(fault),
+            Err(_) if cursor.as_deref() == Some("") && context.ledger.open().is_ok() => break,
+            Err(fault) => {
+                catalog.fault = Some(fault);
+                break;
+            }
+        };
+        let page = match reply {
+            Reply::Page(page) => page,
+            Reply::Unusable { fault, code, exchange } => {
+                let is_first = catalog.pages.is_empty();
+                catalog.pages.push(exchange);
+                let excused = cursor.as_deref() == Some("")
+                    || (is_first && code == Some(METHOD_NOT_FOUND) && !declares_tools(&session.greeting()));
+                catalog.fault = (!excused).then_some(fault);
+                break;
+            }
+        };
+        catalog.pages.push(page.exchange);
+        let first = catalog.entries.len();
+        let mut entries = read_entries(page.tools, first).await;
+        for entry in &mut entries {
+            entry.repeated = !known.insert(entry.label.clone());
+        }
+        let brings_nothing_new = entries.iter().all(|entry| entry.repeated);
+        if cursor.as_deref() == Some("") && brings_nothing_new {
+            break;
+        }
+        catalog.entries.append(&mut entries);
+        let Some(next) = page.next else { break };
+        if !cursors.insert(next.clone()) {
+            // An empty cursor is followed once; given again it is the end.
+            if !next.is_empty() {
+                let fault = Fault::new(Cause::Other, "tools/list gave the same cursor twice").citing(page.exchange);
+                catalog.fault = Some(fault);
+            }
+            break;
+        }
+        if catalog.pages.len() >= MAX_PAGES {
+            let detail = format!("tools/list did not end within {MAX_PAGES} pages");
+            catalog.fault = Some(Fault::new(Cause::Other, detail).citing(page.exchange));
+            break;
+        }
+        cursor = Some(next);
+    }
+    Ok(catalog)
+}
+
+async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeout: Duration) -> Result<Reply, Fault> {
+    #[derive(Deserialize)]
+    struct Listing {
+        tools: Vec<Box<RawValue>>,
+        #[serde(rename = "nextCursor", default)]
+        next: Option<String>,
+    }
+    let params = cursor.map_or_else(|| "{}".into(), |cursor| format!("{{\"cursor\":{}}}", message::quoted(cursor)));
+    let answer = session.request(context, LIST, Some(&params), timeout).await?;
+    let unusable = |detail: String, code| {
+        let fault = Fault::new(Cause::Malformed, detail).citing(answer.exchange);
+        Ok(Reply::Unusable { fault, code, exchange: answer.exchange })
+    };
+    match &answer.reply {
+        Ok(result) => match serde_json::from_str::<Listing>(result) {
+            Ok(Listing { tools, next }) => Ok(Reply::Page(Page { exchange: answer.exchange, tools, next })),
+            Err(_) => unusable("a result of tools/list holds no array of tools or no usable cursor".into(), None),
+        },
+        Err(error) => {
+            let code = message::error_code(error);
+            unusable(format!("tools/list was answered with error {}", code.unwrap_or_default()), code)
+        }
+    }
+}
+
+fn declares_tools(greeting: &str) -> bool {
+    serde_json::from_str::<serde_json::Value>(greeting)
+        .is_ok_and(|greeting| greeting.pointer("/capabilities/tools").is_some_and(serde_json::Value::is_object))
+}
+
+/// Compiling the schemas of a page is work for a thread that may block.
+async fn read_entries(tools: Vec<Box<RawValue>>, first: usize) -> Vec<Entry> {
+    let reading = tokio::task::spawn_blocking(move || {
+        tools.iter().enumerate().map(|(index, raw)| read_entry(raw.get(), first + index)).collect()
+    });
+    reading.await.unwrap_or_default()
+}
+
+fn read_entry(raw: &str, position: usize) -> Entry {
+    #[derive(Deserialize, Default)]
+    struct Shallow<'a> {
+        #[serde(borrow, default)]
+        name: Option<&'a RawValue>,
+        #[serde(borrow, default, rename = "inputSchema")]
+        input: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        annotations: Option<&'a RawValue>,
+    }
+    let shallow: Option<Shallow<'_>> = raw.starts_with('{').then(|| serde_json::from_str(raw).ok()).flatten();
+    let is_object = shallow.is_some();
+    let shallow = shallow.unwrap_or_default();
+    let name = shallow.name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()).filter(|n| is_label(n));
+    let hinted = shallow.annotations.map_or(ToolClass::Unannotated, |annotations| class(annotations.get()));
+    let compiles = shallow
+        .input
+        .and_then(|input| serde_json::from_str::<serde_json::Value>(input.get()).ok())
+        .is_some_and(|input| input.is_object() && schema::check(&input).is_ok());
+    let is_valid = is_object && name.is_some() && compiles;
+    Entry {
+        label: name.unwrap_or_else(|| format!("invalid-name#{position}")),
+        class: if is_valid { hinted } else { ToolClass::Invalid },
+        repeated: false,
+        hinted,
+        raw: Arc::from(raw),
+    }
+}
+
+/// `[A-Za-z0-9_.:-]{1,128}`.
+pub fn is_label(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'-'))
+}
+
+/// The class that hints give; hints that are no booleans count as absent.
+fn class(annotations: &str) -> ToolClass {
+    let hints: serde_json::Value = serde_json::from_str(annotations).unwrap_or_default();
+    let hint = |name: &str| hints.get(name).and_then(serde_json::Value::as_bool);
+    match (hint("destructiveHint"), hint("readOnlyHint")) {
+        (Some(true), _) | (_, Some(false)) => ToolClass::Writer,
+        (_, Some(true)) => ToolClass::ReadOnly,
+        _ => ToolClass::Unannotated,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_follow_the_first_matching_rule() {
+        for (hints, expected) in [
+            (r#"{"destructiveHint":true,"readOnlyHint":true}"#, ToolClass::Writer),
+            (r#"{"readOnlyHint":false}"#, ToolClass::Writer),
+            (r#"{"readOnlyHint":true,"destructiveHint":false}"#, ToolClass::ReadOnly),
+            (r#"{"destructiveHint":false}"#, ToolClass::Unannotated),
+            (r#"{"readOnlyHint":"false"}"#, ToolClass::Unannotated),
+            ("null", ToolClass::Unannotated),
+        ] {
+            assert_eq!(class(hints), expected, "{hints}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_invalid_for_each_of_its_reasons() {
+        let good = r#"{"name":"find","inputSchema":{"type":"object"}}"#;
+        assert_eq!(read_entry(good, 0).class, ToolClass::Unannotated);
+        for (raw, label) in [
+            ("7", "invalid-name#3"),
+            (r#"["name"]"#, "invalid-name#3"),
+            (r#"{"name":"bad/name","inputSchema":{}}"#, "invalid-name#3"),
+            (r#"{"name":"","inputSchema":{}}"#, "invalid-name#3"),
+            (r#"{"name":"find"}"#, "find"),
+            (r#"{"name":"find","inputSchema":true}"#, "find"),
+            (r#"{"name":"find","inputSchema":{"type":"nothing"}}"#, "find"),
+            (r#"{"name":"find","inputSchema":{"$ref":"https://example.com/schema"}}"#, "find"),
+        ] {
+            let entry = read_entry(raw, 3);
+            assert_eq!((entry.class, entry.label.as_str()), (ToolClass::Invalid, label), "{raw}");
+        }
+    }
+
+    #[test]
+    fn an_entry_invalid_by_its_schema_keeps_what_its_hints_say() {
+        let raw = r#"{"name":"drop","inputSchema":5,"annotations":{"destructiveHint":true}}"#;
+        let entry = read_entry(raw, 0);
+        assert_eq!((entry.class, entry.hinted), (ToolClass::Invalid, ToolClass::Writer));
+    }
+
+    #[test]
+    fn labels_have_a_grammar() {
+        assert!(is_label("a.B_c:d-1") && is_label(&"a".repeat(128)));
+        for bad in ["", "a b", "a/b", "\u{e4}", &"a".repeat(129)] {
+            assert!(!is_label(bad), "{bad}");
+        }
+    }
+}

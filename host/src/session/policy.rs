@@ -1,0 +1,363 @@
+//! The one place that decides whether a tool may be called: by a request, a notification, or bytes below the protocol.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::catalog::{Catalog, Entry, ToolClass};
+
+/// Tools with names that begin so may be called though no catalog lists them: no server has them.
+pub const RESERVED_PREFIX: &str = "mcpeval-";
+
+/// The method that the policy is about.
+const CALL: &str = "tools/call";
+
+/// Bytes of an unfinished line that the gate remembers: `tools/call` with every character escaped has 60.
+const REMEMBERED: usize = 256;
+
+/// Why a call is refused. Nothing was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// The component has no grant for this power.
+    NotGranted,
+    /// The tool says that it writes.
+    WriterTool,
+    /// The tool says nothing, and nobody attested that it only reads.
+    UnattestedTool,
+    /// The operator said not to call it.
+    SkippedTool,
+    /// The entry is invalid, or the parameters are no object with one tool name.
+    InvalidTool,
+    /// No catalog lists it.
+    UnlistedTool,
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotGranted => "this power was not granted to the component",
+            Self::WriterTool => "the tool declares that it writes, and this run is read-only",
+            Self::UnattestedTool => "the tool does not declare that it only reads, and nobody attested it",
+            Self::SkippedTool => "the operator asked not to call this tool",
+            Self::InvalidTool => "the call names no tool that can be called safely",
+            Self::UnlistedTool => "the catalog does not list this tool",
+        })
+    }
+}
+
+/// The rules of one run.
+#[derive(Debug, Default, Clone)]
+pub struct Policy {
+    /// Unannotated tools are attested to be read-only.
+    pub attested: bool,
+    /// Tools the operator excluded.
+    pub skipped: BTreeSet<String>,
+    /// The case may mutate.
+    pub may_mutate: bool,
+    verdicts: HashMap<String, Option<Denial>>,
+}
+
+impl Policy {
+    /// The rules for a catalog. Where a name is listed several times, the strictest entry decides: which of them the
+    /// server would run is its secret.
+    pub fn new(catalog: &Catalog, attested: bool, skipped: BTreeSet<String>) -> Self {
+        let mut policy = Self { attested, skipped, may_mutate: false, verdicts: HashMap::new() };
+        for entry in &catalog.entries {
+            let verdict = policy.judge(entry);
+            policy
+                .verdicts
+                .entry(entry.label.clone())
+                .and_modify(|known| *known = stricter(*known, verdict))
+                .or_insert(verdict);
+        }
+        policy
+    }
+
+    fn judge(&self, entry: &Entry) -> Option<Denial> {
+        match entry.class {
+            ToolClass::Writer => Some(Denial::WriterTool),
+            ToolClass::Invalid => Some(Denial::InvalidTool),
+            ToolClass::Unannotated if !self.attested => Some(Denial::UnattestedTool),
+            ToolClass::ReadOnly | ToolClass::Unannotated if self.skipped.contains(&entry.label) => {
+                Some(Denial::SkippedTool)
+            }
+            ToolClass::ReadOnly | ToolClass::Unannotated => None,
+        }
+    }
+
+    /// Why this run would refuse to call a listed tool; `SkippedTool` only if nothing else forbids it.
+    pub fn blocked(&self, label: &str) -> Option<Denial> {
+        self.verdicts.get(label).copied().unwrap_or(Some(Denial::UnlistedTool))
+    }
+
+    /// Whether a request or notification of the session layer may be sent.
+    pub fn permits(&self, method: &str, params: Option<&str>) -> Result<(), Denial> {
+        if method != CALL {
+            return Ok(());
+        }
+        let params: OnceEach<'_> = serde_json::from_str(params.unwrap_or("null")).map_err(|_| Denial::InvalidTool)?;
+        if self.may_mutate {
+            return Ok(());
+        }
+        let name: String =
+            params.get("name").and_then(|raw| serde_json::from_str(raw).ok()).ok_or(Denial::InvalidTool)?;
+        self.permits_name(&name)
+    }
+
+    fn permits_name(&self, name: &str) -> Result<(), Denial> {
+        match self.verdicts.get(name) {
+            Some(verdict) => verdict.map_or(Ok(()), Err),
+            None if name.starts_with(RESERVED_PREFIX) => Ok(()),
+            None => Err(Denial::UnlistedTool),
+        }
+    }
+
+    /// Whether a whole frame below the protocol may be sent: a JSON object that calls a tool must do so strictly.
+    fn permits_frame(&self, frame: &[u8]) -> Result<(), Denial> {
+        if !mentions_call(frame) {
+            return Ok(());
+        }
+        let frame: OnceEach<'_> = serde_json::from_slice(frame).map_err(|_| Denial::InvalidTool)?;
+        let method: String =
+            frame.get("method").and_then(|raw| serde_json::from_str(raw).ok()).ok_or(Denial::InvalidTool)?;
+        if method != CALL {
+            // The words stand elsewhere, in an argument say, where no server takes them for a method.
+            return Ok(());
+        }
+        self.permits(&method, frame.get("params"))
+    }
+
+    /// Whether an HTTP request below the protocol may be sent.
+    pub fn permits_http(&self, headers: &[(String, Vec<u8>)], body: &[u8]) -> Result<(), Denial> {
+        let header = |name: &'static str| headers.iter().filter(move |(key, _)| key.eq_ignore_ascii_case(name));
+        if header("content-encoding").next().is_some() || body.contains(&0) {
+            // What cannot be read here cannot be judged.
+            return Err(Denial::InvalidTool);
+        }
+        for (_, value) in header("mcp-name") {
+            let name = std::str::from_utf8(value).map_err(|_| Denial::InvalidTool)?;
+            if !self.may_mutate && self.verdicts.get(name).copied().flatten().is_some() {
+                return self.permits_name(name);
+            }
+            if name.starts_with("=?") {
+                return Err(Denial::InvalidTool);
+            }
+        }
+        if header("mcp-method").any(|(_, value)| mentions_call(value)) && !mentions_call(body) {
+            return Err(Denial::InvalidTool);
+        }
+        self.permits_frame(body)
+    }
+}
+
+fn stricter(left: Option<Denial>, right: Option<Denial>) -> Option<Denial> {
+    let rank = |denial: Option<Denial>| match denial {
+        None => 0,
+        Some(Denial::SkippedTool) => 1,
+        Some(Denial::UnattestedTool) => 2,
+        Some(Denial::WriterTool) => 4,
+        Some(_) => 3,
+    };
+    if rank(right) > rank(left) { right } else { left }
+}
+
+/// The gate of one pipe. Lines may be sent in pieces, so it remembers the end of what was sent.
+#[derive(Debug, Default)]
+pub struct LineGate {
+    unfinished: Vec<u8>,
+}
+
+impl LineGate {
+    /// Whether these bytes may be sent next. `tools/call` may only travel in a send of whole lines.
+    pub fn permits(&mut self, policy: &Policy, bytes: &[u8]) -> Result<(), Denial> {
+        let mut joined = self.unfinished.clone();
+        joined.extend_from_slice(bytes);
+        if mentions_call(&joined) {
+            if !self.unfinished.is_empty() || !bytes.ends_with(b"\n") {
+                return Err(Denial::InvalidTool);
+            }
+            bytes.split(|byte| *byte == b'\n').try_for_each(|line| policy.permits_frame(line))?;
+        }
+        let tail = joined.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        self.unfinished = tail.get(tail.len().saturating_sub(REMEMBERED)..).unwrap_or_default().to_vec();
+        Ok(())
+    }
+}
+
+/// Whether `tools/call` stands in the bytes, JSON escapes undone.
+fn mentions_call(bytes: &[u8]) -> bool {
+    if !bytes.contains(&b'\\') {
+        return contains(bytes, CALL.as_bytes());
+    }
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((&first, after)) = rest.split_first() {
+        let (byte, after) = match (first, after) {
+            (b'\\', [b'u' | b'U', a, b, c, d, after @ ..]) => match hex([*a, *b, *c, *d]) {
+                Some(code) => (u8::try_from(code).unwrap_or(0), after),
+                None => (first, rest.get(1..).unwrap_or_default()),
+            },
+            (b'\\', [escaped, after @ ..]) => (*escaped, after),
+            _ => (first, after),
+        };
+        plain.push(byte);
+        rest = after;
+    }
+    contains(&plain, CALL.as_bytes())
+}
+
+fn hex(digits: [u8; 4]) -> Option<u32> {
+    u32::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+/// A JSON object in which no key stands twice.
+struct OnceEach<'a>(HashMap<String, &'a RawValue>);
+
+impl<'a> OnceEach<'a> {
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.0.get(key).map(|value| value.get())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for OnceEach<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = OnceEach<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object without repeated keys")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = HashMap::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    if members.insert(key, map.next_value::<&'de RawValue>()?).is_some() {
+                        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                        return Err(serde::de::Error::custom("a repeated key"));
+                    }
+                }
+                Ok(OnceEach(members))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(label: &str, class: ToolClass) -> Entry {
+        Entry { label: label.into(), class, repeated: false, hinted: class, raw: "{}".into() }
+    }
+
+    fn policy() -> Policy {
+        let catalog = Catalog {
+            entries: vec![
+                entry("find", ToolClass::ReadOnly),
+                entry("drop", ToolClass::Writer),
+                entry("maybe", ToolClass::Unannotated),
+                entry("slow", ToolClass::ReadOnly),
+                entry("twin", ToolClass::ReadOnly),
+                entry("twin", ToolClass::Writer),
+                entry("invalid-name#6", ToolClass::Invalid),
+            ],
+            ..Catalog::default()
+        };
+        Policy::new(&catalog, false, BTreeSet::from(["slow".into(), "drop".into()]))
+    }
+
+    #[test]
+    fn each_class_has_its_answer() {
+        let policy = policy();
+        for (label, expected) in [
+            ("find", None),
+            ("drop", Some(Denial::WriterTool)),
+            ("maybe", Some(Denial::UnattestedTool)),
+            ("slow", Some(Denial::SkippedTool)),
+            ("twin", Some(Denial::WriterTool)),
+            ("invalid-name#6", Some(Denial::InvalidTool)),
+            ("absent", Some(Denial::UnlistedTool)),
+        ] {
+            assert_eq!(policy.blocked(label), expected, "{label}");
+        }
+    }
+
+    #[test]
+    fn a_call_names_one_permitted_tool_in_one_object() {
+        let policy = policy();
+        let call = |params: &str| policy.permits(CALL, Some(params));
+        assert_eq!(call(r#"{"name":"find"}"#), Ok(()));
+        assert_eq!(call(r#"{"name":"mcpeval-unknown-tool"}"#), Ok(()));
+        assert_eq!(call(r#"{"name":"absent"}"#), Err(Denial::UnlistedTool));
+        assert_eq!(call(r#"{"name":"find","name":"drop"}"#), Err(Denial::InvalidTool));
+        assert_eq!(call(r#"{"n\u0061me":"drop"}"#), Err(Denial::WriterTool));
+        for params in ["null", "[]", "\"find\"", "{}", r#"{"name":7}"#] {
+            assert_eq!(call(params), Err(Denial::InvalidTool), "{params}");
+        }
+        assert_eq!(policy.permits(CALL, None), Err(Denial::InvalidTool));
+        assert_eq!(policy.permits("ping", None), Ok(()));
+    }
+
+    #[test]
+    fn a_mutating_case_may_call_writers_but_not_send_riddles() {
+        let policy = Policy { may_mutate: true, ..policy() };
+        assert_eq!(policy.permits(CALL, Some(r#"{"name":"drop"}"#)), Ok(()));
+        assert_eq!(policy.permits(CALL, Some(r#"{"name":"drop","name":"find"}"#)), Err(Denial::InvalidTool));
+    }
+
+    #[test]
+    fn bytes_on_a_pipe_pass_the_same_gate() {
+        let policy = policy();
+        let mut gate = LineGate::default();
+        let find = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find"}}"#;
+        let mut whole = find.to_vec();
+        whole.push(b'\n');
+        assert_eq!(gate.permits(&policy, &whole), Ok(()));
+        assert_eq!(gate.permits(&policy, find), Err(Denial::InvalidTool), "half a line");
+        let drop = b"{\"method\":\"tools\\u002fcall\",\"params\":{\"name\":\"drop\"}}\n";
+        assert_eq!(gate.permits(&policy, drop), Err(Denial::WriterTool));
+        let drop = b"{\"method\":\"tools\\/c\\u0061ll\",\"params\":{\"name\":\"drop\"}}\n";
+        assert_eq!(gate.permits(&policy, drop), Err(Denial::WriterTool));
+        assert_eq!(
+            gate.permits(&policy, b"Content-Length: 9\r\n\r\n{\"method\":\"tools/call\"}\n"),
+            Err(Denial::InvalidTool)
+        );
+        assert_eq!(gate.permits(&policy, b"[{\"method\":\"tools/call\"}]\n"), Err(Denial::InvalidTool));
+        assert_eq!(gate.permits(&policy, b"not json\n{\"id\":"), Ok(()));
+        assert_eq!(gate.permits(&policy, b"1}\n"), Ok(()));
+    }
+
+    #[test]
+    fn a_call_in_pieces_is_refused_at_the_piece_that_completes_it() {
+        let policy = policy();
+        let mut gate = LineGate::default();
+        assert_eq!(gate.permits(&policy, b"{\"method\":\"tools\\u002"), Ok(()));
+        assert_eq!(gate.permits(&policy, b"fcall\",\"params\":{\"name\":\"find\"}}\n"), Err(Denial::InvalidTool));
+    }
+
+    #[test]
+    fn http_bodies_pass_the_same_gate() {
+        let policy = policy();
+        let body = br#"{"method":"tools/call","params":{"name":"drop"}}"#;
+        let header = |name: &str, value: &str| (name.to_owned(), value.as_bytes().to_vec());
+        assert_eq!(policy.permits_http(&[], body), Err(Denial::WriterTool));
+        assert_eq!(policy.permits_http(&[], br#"{"method":"ping"}"#), Ok(()));
+        assert_eq!(policy.permits_http(&[], b"{\0\"method\":1}"), Err(Denial::InvalidTool));
+        assert_eq!(policy.permits_http(&[header("Content-Encoding", "gzip")], b""), Err(Denial::InvalidTool));
+        assert_eq!(policy.permits_http(&[header("mcp-name", "drop")], b"{}"), Err(Denial::WriterTool));
+        assert_eq!(policy.permits_http(&[header("Mcp-Method", "tools/call")], b"{}"), Err(Denial::InvalidTool));
+        let find = br#"{"method":"tools/call","params":{"name":"find"}}"#;
+        assert_eq!(
+            policy.permits_http(&[header("Mcp-Method", "tools/call"), header("Mcp-Name", "find")], find),
+            Ok(())
+        );
+    }
+}

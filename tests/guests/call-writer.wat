@@ -1,0 +1,18 @@
+;; Tries to call a writer: plainly, behind a repeated key, behind an escape, as a notification.
+(func $run (param $target i32) (result i32)
+  (local $session i32)
+  (call $primary (local.get $target) (i32.const 512))
+  (local.set $session (i32.load (i32.const 516)))
+  (call $try (local.get $session) '{"name":"delete_item","arguments":{"query":"all"}}')
+  (call $try (local.get $session) '{"name":"find_item","name":"delete_item","arguments":{"query":"all"}}')
+  (call $try (local.get $session) '{"n\u0061me":"delete_item","arguments":{"query":"all"}}')
+  (call $try (local.get $session) '[]')
+  (call $notify (local.get $session) 'tools/call' (i32.const 1)
+    '{"name":"delete_item","arguments":{"query":"all"}}' (i32.const 512))
+  (call $score 'hostile' (f64.const 100) (i32.const 0) (f64.const 0))
+  (call $finish))
+(func $try (param $session i32) (param $at i32) (param $len i32)
+  (call $request (local.get $session) 'tools/call' (i32.const 1) (local.get $at) (local.get $len)
+    (i32.const 0) (i32.const 0) (i32.const 512))
+  ;; A reply to any of these would be a call that was made.
+  (if (i32.eqz (i32.load8_u (i32.const 512))) (then unreachable)))

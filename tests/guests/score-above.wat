@@ -1,0 +1,4 @@
+;; Scores its area above the best.
+(func $run (param $target i32) (result i32)
+  (call $score 'hostile' (f64.const 100.5) (i32.const 0) (f64.const 0))
+  (call $finish))

@@ -1,0 +1,56 @@
+//! Servers of other authors, in pinned versions, as `tests/real/setup` installs them.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The variable that names their folder.
+pub const FOLDER: &str = "MCPEVAL_TEST_REAL_DIR";
+
+/// The variable that, when it is `required`, makes their absence a failure.
+pub const WANTED: &str = "MCPEVAL_TEST_REAL";
+
+/// The installed servers.
+#[derive(Debug, Clone)]
+pub struct Real {
+    folder: PathBuf,
+}
+
+impl Real {
+    /// The installed servers; without them a line on standard error, which no test runner captures, says so.
+    ///
+    /// # Panics
+    /// When they are required and missing.
+    pub fn find(what: &str) -> Option<Self> {
+        let folder = std::env::var_os(FOLDER)
+            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("real/installed"), PathBuf::from);
+        let real = Self { folder };
+        let missing: Vec<String> = [real.script("memory"), real.folder.join("python/bin/mcp-server-time")]
+            .into_iter()
+            .filter(|path| !path.exists())
+            .map(|path| path.display().to_string())
+            .collect();
+        if missing.is_empty() {
+            return Some(real);
+        }
+        let line = format!("SKIPPED {what}: {} is missing; tests/real/setup installs it\n", missing.join(" and "));
+        assert!(std::env::var_os(WANTED).is_none_or(|wanted| wanted != "required"), "{line}");
+        // Not captured, and lost only when nobody could read it.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+        None
+    }
+
+    fn script(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("npm/node_modules/@modelcontextprotocol/server-{name}/dist/index.js"))
+    }
+
+    /// The command of a server on Node.
+    pub fn node(&self, name: &str) -> Vec<OsString> {
+        vec!["node".into(), self.script(name).into()]
+    }
+
+    /// The command of a server on Python.
+    pub fn python(&self, name: &str) -> Vec<OsString> {
+        vec![self.folder.join("python/bin").join(format!("mcp-server-{name}")).into()]
+    }
+}
