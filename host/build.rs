@@ -36,8 +36,14 @@ fn main() {
         let target = out.join(format!("{name}.bin"));
         fs::write(&target, compiled).expect("the build folder can be written to");
         let path = path.canonicalize().expect("a listed file has a path");
-        writeln!(table, "    ({name:?}, include_bytes!({path:?}), include_bytes!({target:?})),").expect("a string");
+        let (path, target) = (literal(&path), literal(&target));
+        writeln!(table, "    ({name:?}, include_bytes!({path}), include_bytes!({target})),").expect("a string");
     }
     table.push_str("]\n");
     fs::write(out.join("battery.rs"), table).expect("the build folder can be written to");
+}
+
+/// A path as a Rust string.
+fn literal(path: &Path) -> String {
+    format!("{:?}", path.to_str().expect("the build's paths are UTF-8"))
 }

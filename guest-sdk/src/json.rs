@@ -20,6 +20,12 @@ impl Json {
         Self(text)
     }
 
+    /// Text that is one JSON value, kept as it is; `None` if it is not.
+    pub fn read(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        serde_json::from_str::<&RawValue>(&text).is_ok().then_some(Self(text))
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0

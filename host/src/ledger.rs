@@ -19,7 +19,7 @@ pub struct Limits {
 
 /// The budget of one evaluation (score.md sections 3 and 10).
 pub const EVALUATION: Limits =
-    Limits { requests: 4_096, sessions: 4_096, bytes: 1 << 30, wall: Duration::from_secs(300) };
+    Limits { requests: 4_096, sessions: 4_096, bytes: 1 << 30, wall: Duration::from_mins(5) };
 
 /// What ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::probes::{Digest, Loaded, Power};
 use crate::session::catalog::Catalog;
 use crate::standard::Standard;
 
-pub use evaluate::evaluate;
+pub use evaluate::{Sink, evaluate};
 
 /// Where a run stands, for a progress bar. Sent whenever it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -69,8 +69,8 @@ impl Score {
             let components = Components::load(&self.components).await?;
             let plan = Plan {
                 target,
-                components: components.of_standard(&standard).await?,
                 grants: components.grants(&self.components, &standard)?,
+                components: components.of_standard(&standard).await?,
                 standard,
                 profile,
                 arguments: arguments.by_tool,

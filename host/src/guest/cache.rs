@@ -38,7 +38,7 @@ impl Slot {
         let mut sha = Sha(Sha256::new());
         engine.inner.precompile_compatibility_hash().hash(&mut sha);
         env!("CARGO_PKG_VERSION").hash(&mut sha);
-        let engine_key: String = sha.0.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let engine_key = Digest(sha.0.finalize().into());
         Some(Self { path: folder.join(format!("{digest}-{engine_key}.bin")), folder })
     }
 

@@ -24,10 +24,12 @@ use crate::wire::stdio::{Ending, StdioReader, StdioWire};
 
 /// The server under test, as one component holds it.
 #[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct TargetHandle;
 
 /// A conversation, as one component holds it.
 #[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct SessionHandle {
     session: Session,
     /// The shared conversation outlives its handles.
@@ -36,12 +38,14 @@ pub struct SessionHandle {
 
 /// A request under way, as one component holds it.
 #[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct PendingHandle {
     pending: Arc<Pending>,
 }
 
 /// A child's pipes, as one component holds them.
 #[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct PipeHandle {
     wire: StdioWire,
     reader: Arc<Mutex<StdioReader>>,
@@ -51,6 +55,7 @@ pub struct PipeHandle {
 
 /// An HTTP exchange, as one component holds it.
 #[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct HttpHandle {
     exchange: Arc<Mutex<HttpExchange>>,
     number: u32,
@@ -414,7 +419,7 @@ impl State {
             return Ok(self.note(Err(denial.into())));
         }
         let (wire, number) = (pipe.wire.clone(), pipe.number);
-        let lines = bytes.iter().filter(|byte| **byte == b'\n').count().max(1);
+        let lines = bytes.split(|byte| *byte == b'\n').count().saturating_sub(1).max(1);
         for _ in 0..lines {
             if let Err(refusal) = context.ledger.request() {
                 return Ok(self.note(Err(refusal.into())));
@@ -536,7 +541,7 @@ impl State {
                 Ok(Ok(Ok(response))) => *exchange = HttpExchange::Answered(response),
                 Ok(Ok(Err(error))) => {
                     *exchange = HttpExchange::Failed;
-                    return Ok(Err(crate::session::http_fault(error)));
+                    return Ok(Err(crate::session::http_fault(&error)));
                 }
                 Ok(Err(_)) => *exchange = HttpExchange::Failed,
             }
@@ -566,7 +571,7 @@ impl State {
         };
         Ok(match tokio::time::timeout(wait, response.chunk()).await {
             Err(_) => Ok(None),
-            Ok(Err(error)) => Err(crate::session::http_fault(error)),
+            Ok(Err(error)) => Err(crate::session::http_fault(&error)),
             Ok(Ok(received)) => {
                 let last = received.is_none();
                 let bytes = received.map(|(bytes, _)| bytes.to_vec()).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Linear memory of all instances together, in bytes. QuickJS needs this much to parse a hostile answer of 8 MiB.
+/// Linear memory of all instances together, in bytes. `QuickJS` needs this much to parse a hostile answer of 8 MiB.
 pub const MEMORY: usize = 256 << 20;
 /// Linear memories, tables and core instances of one component.
 pub const MEMORIES: usize = 32;
@@ -13,7 +13,7 @@ pub const INSTANCES: usize = 128;
 /// Elements of one table.
 pub const TABLE_ELEMENTS: usize = 1 << 20;
 /// Compute of one `run`, in wasm and in the services it borrows.
-pub const COMPUTE: Duration = Duration::from_secs(60);
+pub const COMPUTE: Duration = Duration::from_mins(1);
 /// Compute of `describe`.
 pub const DESCRIBE_COMPUTE: Duration = Duration::from_secs(5);
 /// After the budget's time is over every call is refused; this long a component has to unwind.

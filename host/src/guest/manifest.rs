@@ -189,10 +189,12 @@ mod tests {
         }
     }
 
+    type Fault = fn(&mut Manifest);
+
     #[test]
     fn a_good_manifest_passes_and_each_fault_is_found() {
         assert_eq!(check(&good(), false), Ok(()));
-        let faults: [(&str, fn(&mut Manifest)); 13] = [
+        let faults: [(&str, Fault); 13] = [
             ("kind", |m| m.kind = "echo".into()),
             ("kind", |m| m.kind = "Acme.echo".into()),
             ("config schema", |m| m.config_schema = "{".into()),

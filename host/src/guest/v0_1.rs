@@ -12,7 +12,6 @@ use crate::session::catalog::ToolClass;
 use crate::session::{self, Denial};
 use crate::wire::stdio::Ending;
 
-#[expect(missing_docs, unreachable_pub, clippy::pedantic, reason = "generated")]
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../wit/v0.1",
@@ -125,7 +124,7 @@ fn answer(answer: session::Answer) -> wit::Answer {
     }
 }
 
-fn incoming(incoming: session::Incoming) -> wit::Incoming {
+fn incoming(incoming: &session::Incoming) -> wit::Incoming {
     let kind = match incoming.kind {
         session::IncomingKind::Request => wit::IncomingKind::Request,
         session::IncomingKind::AnsweredRequest => wit::IncomingKind::AnsweredRequest,
@@ -138,8 +137,8 @@ fn incoming(incoming: session::Incoming) -> wit::Incoming {
 
 fn options(options: wit::Options) -> session::Options {
     session::Options {
-        revision: options.revision.map(Into::into),
-        capabilities: options.capabilities.map(Into::into),
+        revision: options.revision,
+        capabilities: options.capabilities,
         manual: options.manual,
     }
 }
@@ -288,7 +287,7 @@ impl wit::HostSession for State {
         handle: Resource<SessionHandle>,
         wait_ms: u32,
     ) -> wasmtime::Result<Result<Option<wit::Incoming>, types::Fault>> {
-        host_call!(self, to_guest(self.receive(&handle, wait_ms).await, |given| given.map(incoming)))
+        host_call!(self, to_guest(self.receive(&handle, wait_ms).await, |given| given.as_ref().map(incoming)))
     }
 
     async fn reply(

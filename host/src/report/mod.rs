@@ -13,3 +13,4 @@ pub mod schema;
 #[cfg(test)]
 pub(crate) mod tests_support;
 pub mod text;
+pub mod words;

@@ -8,7 +8,7 @@ use super::{AreaRun, Evaluation, Plan, Profile, Progress, Target};
 use crate::error::{Error, Result};
 use crate::guest::{self, Engine, Place};
 use crate::ledger::{self, Ledger};
-use crate::nearest::nearest;
+use crate::nearest;
 use crate::outcome::{Ended, NoVerdict, Verdict};
 use crate::probes::Loaded;
 use crate::services::schema;
@@ -257,8 +257,8 @@ fn check_listed(tool: &str, catalog: &Catalog, place: &str) -> Result<()> {
         return Ok(());
     }
     let names = catalog.entries.iter().map(|entry| entry.label.as_str());
-    let suggestion = nearest(tool, names).map_or_else(String::new, |name| format!("; did you mean {name}?"));
-    Err(Error::usage(format!("{place} names a tool that the server does not list{suggestion}")))
+    let hint = nearest::hint(tool, names);
+    Err(Error::usage(format!("{place}: the server lists no tool \"{tool}\"{hint}")))
 }
 
 /// Every tool of the operator's arguments is listed, callable and satisfied. Values are never quoted.
@@ -318,7 +318,7 @@ impl Tracker {
 
     fn step(&self, step: &str) {
         self.change(|progress| {
-            progress.step = step.to_owned();
+            step.clone_into(&mut progress.step);
             (progress.finished, progress.total) = (0, 0);
         });
     }

@@ -11,12 +11,43 @@ const PROPERTY_STATES: u64 = 256;
 /// Code points that people can read, of which negated sets and `.` take the lowest: their very lowest is NUL.
 const READABLE: [(u32, u32); 3] = [(0x21, 0x7e), (0x20, 0x20), (0xa1, 0x10_ffff)];
 
+/// What a match costs at least per state and character when the engine backtracks.
+const BACKTRACK_WORK: u64 = 16;
+/// Characters that one step back may read again at the price of one state.
+const REREAD: u64 = 32;
+
+/// What a pattern costs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Price {
+    /// About how many states an automaton for it has, repetitions unrolled.
+    pub(super) states: u64,
+    /// Whether it has look-around or back-references, for which an engine has to backtrack.
+    pub(super) backtracks: bool,
+}
+
+impl Price {
+    /// What the parser here does not understand is for the engine to judge, at the price of its length.
+    pub(super) fn of(pattern: &str) -> Self {
+        match Pattern::parse(pattern) {
+            Some(parsed) => Self { states: parsed.states(), backtracks: parsed.backtracks },
+            None => Self { states: pattern.len() as u64, backtracks: true },
+        }
+    }
+
+    /// What one match may cost for a text of so many bytes: an automaton that cannot be made deterministic is in all
+    /// its states at every byte; an engine that backtracks reads the rest of the text again and again.
+    pub(super) fn work(self, length: usize) -> u64 {
+        let length = length as u64;
+        let again = if self.backtracks { BACKTRACK_WORK.max(length / REREAD) } else { 1 };
+        self.states.saturating_mul(length).saturating_mul(again)
+    }
+}
+
 /// A parsed pattern, in the syntax of ECMA-262 as far as it matters here.
 #[derive(Debug)]
 pub(super) struct Pattern {
     root: Node,
-    /// Whether it has look-around or back-references, for which an engine has to backtrack.
-    pub(super) backtracks: bool,
+    backtracks: bool,
 }
 
 #[derive(Debug)]
@@ -94,8 +125,7 @@ impl Pattern {
         parser.rest.as_str().is_empty().then_some(Self { root, backtracks: parser.backtracks })
     }
 
-    /// About how many states an automaton for it has, repetitions unrolled.
-    pub(super) fn states(&self) -> u64 {
+    fn states(&self) -> u64 {
         self.root.states()
     }
 

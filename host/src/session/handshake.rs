@@ -111,7 +111,8 @@ async fn offer(
     match session.request(context, INITIALIZE, Some(&params), timeout).await {
         Ok(answer) => Ok((session, answer)),
         Err(fault) => {
-            let fault = explain(&session, reach, fault, timeout);
+            let detail = explain(&session, reach, &fault, timeout);
+            let fault = Fault { detail, ..fault };
             session.end().await;
             Err(fault)
         }
@@ -123,7 +124,7 @@ fn connect(reach: &Reach, hub: &Arc<Hub>, context: &Context, options: &Options) 
         Reach::Stdio { launch, guardian } => {
             let (wire, reader) = StdioWire::launch(launch, guardian)
                 .map_err(|error| Fault::new(Cause::Unreachable, error.to_string()))?;
-            (Link::Stdio(link_stdio::StdioLink::new(wire.clone())), Some((wire, reader)))
+            (Link::Stdio(link_stdio::StdioLink::new(wire)), Some(reader))
         }
         Reach::Http(wire) => (Link::Http(link_http::HttpLink::new(wire.clone())), None),
     };
@@ -148,8 +149,8 @@ fn connect(reach: &Reach, hub: &Arc<Hub>, context: &Context, options: &Options) 
         opening: OnceLock::new(),
         answers,
     });
-    if let Some((wire, reader)) = reader {
-        tokio::spawn(link_stdio::read(Arc::downgrade(&inner), wire, reader));
+    if let (Link::Stdio(link), Some(reader)) = (&inner.link, reader) {
+        link.read(Arc::downgrade(&inner), reader);
     }
     tokio::spawn(give_answers(Arc::downgrade(&inner), waiting_answers));
     Ok(Session { inner })
@@ -244,12 +245,11 @@ fn judge(answer: &Answer) -> Result<Revision, Declined> {
 }
 
 /// Say in one sentence why there was no answer to the opening, and what to look at.
-fn explain(session: &Session, reach: &Reach, fault: Fault, timeout: Duration) -> Fault {
-    let detail = match reach {
-        Reach::Stdio { .. } => explain_stdio(session, &fault, timeout),
-        Reach::Http(wire) => explain_http(wire, &fault, timeout),
-    };
-    Fault { detail, ..fault }
+fn explain(session: &Session, reach: &Reach, fault: &Fault, timeout: Duration) -> String {
+    match reach {
+        Reach::Stdio { .. } => explain_stdio(session, fault, timeout),
+        Reach::Http(wire) => explain_http(wire, fault, timeout),
+    }
 }
 
 fn explain_stdio(session: &Session, fault: &Fault, timeout: Duration) -> String {

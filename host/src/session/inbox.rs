@@ -7,11 +7,11 @@ use super::fault::{Incoming, IncomingKind};
 use crate::outcome::ExchangeId;
 
 /// Messages kept of one conversation (score.md section 3).
-pub const KEPT_MESSAGES: usize = 128;
+pub(super) const KEPT_MESSAGES: usize = 128;
 /// Bytes of them.
-pub const KEPT_BYTES: usize = 4 << 20;
+pub(super) const KEPT_BYTES: usize = 4 << 20;
 /// Requests that wait for the probe are kept beside the rest, so that no flood of notifications can push one out.
-pub const KEPT_REQUESTS: usize = 128;
+pub(super) const KEPT_REQUESTS: usize = 128;
 
 /// Messages in the order they came. Beyond its bounds the later ones are dropped.
 #[derive(Debug, Default)]

@@ -84,11 +84,10 @@ impl HttpLink {
         let response = self.post(bytes).await?;
         match response.status {
             202 => {}
-            200 | 204 if is_notification => {
+            200 | 204 => {
                 let mut state = session.state();
-                state.tally.odd_acks = state.tally.odd_acks.saturating_add(1);
+                state.tally.odd_acks = state.tally.odd_acks.saturating_add(u32::from(is_notification));
             }
-            200 | 204 => {}
             status => {
                 let what = if is_notification { "a notification" } else { "a response" };
                 return Err(Fault::new(
@@ -166,7 +165,7 @@ impl HttpLink {
 
     async fn post(&self, bytes: Vec<u8>) -> Result<Response, Fault> {
         let headers = self.headers(&[("content-type", "application/json"), ("accept", ACCEPT)]);
-        let response = self.wire.send("POST", &borrowed(&headers), Bytes::from(bytes)).await.map_err(fault)?;
+        let response = self.wire.send("POST", &borrowed(&headers), Bytes::from(bytes)).await.map_err(|error| fault(&error))?;
         if let Some(id) = response.header("mcp-session-id") {
             self.state().session_id.get_or_insert_with(|| id.to_owned());
         }
@@ -177,7 +176,7 @@ impl HttpLink {
         let mut more = vec![("accept", EVENTS)];
         more.extend(last_event.map(|id| ("last-event-id", id)));
         let headers = self.headers(&more);
-        self.wire.send("GET", &borrowed(&headers), Bytes::new()).await.map_err(fault)
+        self.wire.send("GET", &borrowed(&headers), Bytes::new()).await.map_err(|error| fault(&error))
     }
 }
 
@@ -210,7 +209,7 @@ async fn read_answer(session: &Arc<Inner>, link: &HttpLink, id: u64, mut respons
         return read_stream(session, link, origin, response).await;
     }
     let kind = response.header("content-type").map(media_type).unwrap_or_default();
-    let (body, at) = response.read_all(BODY_LIMIT).await.map_err(fault)?;
+    let (body, at) = response.read_all(BODY_LIMIT).await.map_err(|error| fault(&error))?;
     if session.take_in(&body, at, origin) {
         return Ok(());
     }
@@ -253,7 +252,7 @@ async fn read_stream(session: &Arc<Inner>, link: &HttpLink, origin: Origin, resp
         };
         let Some(last) = stream.last_event().filter(|_| resumes && fruitless < MAX_RESUMES) else {
             return Err(match ended {
-                Some(error) => fault(error),
+                Some(error) => fault(&error),
                 None => Fault::new(Cause::Closed, "the event stream ended before the answer came"),
             });
         };
@@ -340,8 +339,8 @@ fn media_type(value: &str) -> String {
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-pub(crate) fn fault(error: HttpError) -> Fault {
-    let cause = match &error {
+pub(crate) fn fault(error: &HttpError) -> Fault {
+    let cause = match error {
         HttpError::Refused | HttpError::Unresolved | HttpError::Tls(_) => Cause::Unreachable,
         HttpError::Closed => Cause::Closed,
         HttpError::Oversize => Cause::TooLarge,

@@ -2,27 +2,46 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::task::AbortHandle;
 
 use super::{Cause, Fault, Inner, Origin};
 use crate::wire::stdio::{LineKind, Received, StdioReader, StdioWire};
 
 /// How long the exit code of a child that closed its stdout may take.
 const EXIT_PATIENCE: Duration = Duration::from_millis(500);
+/// How long what a child has written is awaited after it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// The sending half; the reading half is a task of its own.
 #[derive(Debug)]
 pub(super) struct StdioLink {
     wire: StdioWire,
+    reading: OnceLock<AbortHandle>,
+}
+
+impl Drop for StdioLink {
+    fn drop(&mut self) {
+        // The reading task holds the wire too; with the conversation gone it must not keep the child alive.
+        if let Some(reading) = self.reading.get() {
+            reading.abort();
+        }
+    }
 }
 
 impl StdioLink {
     pub(super) fn new(wire: StdioWire) -> Self {
-        Self { wire }
+        Self { wire, reading: OnceLock::new() }
+    }
+
+    /// Start to read; called once.
+    pub(super) fn read(&self, session: Weak<Inner>, reader: StdioReader) {
+        let task = tokio::spawn(read(session, self.wire.clone(), reader));
+        let _ = self.reading.set(task.abort_handle());
     }
 
     pub(super) fn wire(&self) -> &StdioWire {
@@ -69,13 +88,29 @@ fn refuses_input() -> Fault {
     Fault::new(Cause::Closed, "the server has closed its stdin")
 }
 
-/// Read until the child's stdout ends. Holds the conversation only while it takes a line in.
-pub(super) async fn read(session: std::sync::Weak<Inner>, wire: StdioWire, mut reader: StdioReader) {
-    while let Some(received) = reader.line().await {
+/// Read until the child's stdout ends, or the child itself: what it started may hold its stdout open for ever. Holds the
+/// conversation only while it takes a line in.
+async fn read(session: Weak<Inner>, wire: StdioWire, mut reader: StdioReader) {
+    let mut leaving = pin!(wire.ending(Duration::MAX));
+    let mut ending = None;
+    let mut drained = pin!(tokio::time::sleep(Duration::ZERO));
+    loop {
+        let received = tokio::select! {
+            received = reader.line() => received,
+            ended = &mut leaving, if ending.is_none() => {
+                ending = ended;
+                drained.as_mut().reset(tokio::time::Instant::now() + LAST_WORDS);
+                continue;
+            }
+            () = &mut drained, if ending.is_some() => None,
+        };
+        let Some(received) = received else { break };
         let Some(session) = session.upgrade() else { return };
-        take(&session, received);
+        take(&session, &received);
     }
-    let ending = pin!(wire.ending(EXIT_PATIENCE)).await;
+    if ending.is_none() {
+        ending = tokio::time::timeout(EXIT_PATIENCE, leaving).await.ok().flatten();
+    }
     let Some(session) = session.upgrade() else { return };
     let detail = match ending {
         Some(ending) => format!("the server {ending}"),
@@ -84,7 +119,7 @@ pub(super) async fn read(session: std::sync::Weak<Inner>, wire: StdioWire, mut r
     session.close(Fault::new(Cause::Closed, detail));
 }
 
-fn take(session: &Arc<Inner>, received: Received) {
+fn take(session: &Arc<Inner>, received: &Received) {
     match received.kind {
         LineKind::Whole | LineKind::Unterminated => {
             session.take_in(&received.bytes, received.at, Origin::default());

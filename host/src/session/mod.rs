@@ -134,35 +134,33 @@ enum Waiting {
     Done { outcome: Result<Answer, Fault>, at: Instant },
 }
 
+/// Requests of the server, by the client capability that invites them.
+const INVITATIONS: [(&str, &str); 3] =
+    [("sampling", "sampling/createMessage"), ("elicitation", "elicitation/create"), ("roots", "roots/list")];
+
 /// Which requests of the server wait for the probe.
-#[derive(Debug, Clone, Copy, Default)]
-struct Invited {
-    everything: bool,
-    sampling: bool,
-    elicitation: bool,
-    roots: bool,
+#[derive(Debug, Clone)]
+enum Invited {
+    Everything,
+    Methods(Vec<&'static str>),
 }
 
 impl Invited {
-    fn from_capabilities(capabilities: &str, everything: bool) -> Self {
+    fn from_capabilities(capabilities: &str, manual: bool) -> Self {
+        if manual {
+            return Self::Everything;
+        }
         let declared: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(capabilities).unwrap_or_default();
-        Self {
-            everything,
-            sampling: declared.contains_key("sampling"),
-            elicitation: declared.contains_key("elicitation"),
-            roots: declared.contains_key("roots"),
-        }
+        let invited = INVITATIONS.into_iter().filter(|(capability, _)| declared.contains_key(*capability));
+        Self::Methods(invited.map(|(_, method)| method).collect())
     }
 
-    fn covers(self, method: &str) -> bool {
-        self.everything
-            || match method {
-                "sampling/createMessage" => self.sampling,
-                "elicitation/create" => self.elicitation,
-                "roots/list" => self.roots,
-                _ => false,
-            }
+    fn covers(&self, method: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Methods(methods) => methods.contains(&method),
+        }
     }
 }
 
@@ -419,20 +417,19 @@ impl Inner {
     fn understand(self: &Arc<Self>, bytes: &[u8], exchange: ExchangeId, at: Instant, origin: Origin) -> bool {
         let Some(message) = message::read(bytes) else {
             let batch = self.state().batches.then(|| message::read_batch(bytes)).flatten();
-            return match batch {
-                // One level: the elements of a batch are no batches.
-                Some(items) => items.into_iter().fold(false, |answered, item| match message::read(item.as_bytes()) {
-                    Some(message) => self.sort(message, item.as_bytes(), exchange, at, origin) || answered,
-                    None => {
-                        self.keep(IncomingKind::Noise, item.as_bytes(), exchange);
-                        answered
-                    }
-                }),
-                None => {
-                    self.keep(IncomingKind::Noise, bytes, exchange);
-                    false
-                }
+            let Some(items) = batch else {
+                self.keep(IncomingKind::Noise, bytes, exchange);
+                return false;
             };
+            let mut answered = false;
+            for item in items.into_iter().map(str::as_bytes) {
+                // One level: the elements of a batch are no batches.
+                match message::read(item) {
+                    Some(message) => answered |= self.sort(message, item, exchange, at, origin),
+                    None => drop(self.keep(IncomingKind::Noise, item, exchange)),
+                }
+            }
+            return answered;
         };
         self.sort(message, bytes, exchange, at, origin)
     }
@@ -476,8 +473,8 @@ impl Inner {
     }
 
     fn take_request(&self, id: &str, method: &str, bytes: &[u8], exchange: ExchangeId) {
-        let invited = self.state().invited;
-        if invited.covers(method) {
+        let is_invited = self.state().invited.covers(method);
+        if is_invited {
             if self.keep(IncomingKind::Request, bytes, exchange) {
                 self.state().unanswered.insert(exchange, id.to_owned());
             }

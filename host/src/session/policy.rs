@@ -195,7 +195,7 @@ fn mentions_call(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some((&first, after)) = rest.split_first() {
         let (byte, after) = match (first, after) {
-            (b'\\', [b'u' | b'U', a, b, c, d, after @ ..]) => match hex(&[*a, *b, *c, *d]) {
+            (b'\\', [b'u' | b'U', a, b, c, d, after @ ..]) => match hex([*a, *b, *c, *d]) {
                 Some(code) => (u8::try_from(code).unwrap_or(0), after),
                 None => (first, rest.get(1..).unwrap_or_default()),
             },
@@ -208,8 +208,8 @@ fn mentions_call(bytes: &[u8]) -> bool {
     contains(&plain, CALL.as_bytes())
 }
 
-fn hex(digits: &[u8; 4]) -> Option<u32> {
-    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+fn hex(digits: [u8; 4]) -> Option<u32> {
+    u32::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {

@@ -23,7 +23,7 @@ use super::kin::{self, Kin};
 use super::sandbox::{PREFIX, remove};
 
 /// The hidden first argument of the program that makes it a guardian.
-pub(super) const ARGUMENT: &str = "__guardian";
+pub const GUARDIAN_ARGUMENT: &str = "__guardian";
 /// A record longer than this is none of ours.
 const RECORD_LIMIT: usize = 64 * 1024;
 
@@ -36,13 +36,13 @@ struct Post(Mutex<Option<(Child, ChildStdin)>>);
 
 impl Guardian {
     /// Starts this program once more as a guardian, in its own process group and out of reach of signals from the
-    /// terminal. The program must hand over to [`guardian_main`] if its first argument is `__guardian`.
+    /// terminal. The program must hand over to [`guardian_main`] if its first argument is [`GUARDIAN_ARGUMENT`].
     pub fn start() -> io::Result<Self> {
         // By this link it is the very same program even if the file was replaced since.
         let this = Path::new("/proc/self/exe");
         let this = if this.exists() { this.to_owned() } else { std::env::current_exe()? };
         let mut command = Command::new(this);
-        command.arg0("mcpeval").arg(ARGUMENT);
+        command.arg0("mcpeval").arg(GUARDIAN_ARGUMENT);
         Self::spawn(command)
     }
 
@@ -137,20 +137,17 @@ impl Drop for Registered {
     }
 }
 
-/// What the program does if its first argument is `__guardian`; the second is the folder for temporary files.
+/// What the program does if its first argument is [`GUARDIAN_ARGUMENT`]; the second is the folder for temporary files.
 pub fn guardian_main() -> ExitCode {
-    let Some(root) = std::env::args_os().skip_while(|argument| argument != ARGUMENT).nth(1) else {
+    let Some(root) = std::env::args_os().skip_while(|argument| argument != GUARDIAN_ARGUMENT).nth(1) else {
         return ExitCode::FAILURE;
     };
     let _deaf = ignore_signals();
     let mut charge = Charge { root: root.into(), ..Charge::default() };
     let mut input = io::stdin().lock();
     let mut record = Vec::new();
-    loop {
-        match read_record(&mut input, &mut record) {
-            Ok(true) => charge.note(&record),
-            Ok(false) | Err(_) => break,
-        }
+    while let Ok(true) = read_record(&mut input, &mut record) {
+        charge.note(&record);
     }
     charge.tidy();
     ExitCode::SUCCESS

@@ -33,8 +33,8 @@ mod linux {
     use std::{fs, io, thread};
 
     use rustix::process::{
-        PidfdFlags, Resource, Rlimit, WaitOptions, getpgrp, getpid, getrlimit, kill_process, kill_process_group, pidfd_open,
-        pidfd_send_signal, prlimit, set_child_subreaper, setrlimit, waitpid,
+        PidfdFlags, Resource, Rlimit, WaitOptions, getpgrp, getpid, getrlimit, kill_process, kill_process_group,
+        pidfd_open, pidfd_send_signal, prlimit, set_child_subreaper, setrlimit, waitpid,
     };
 
     use super::{Duration, Instant, KILL_WAIT, LOOK_AGAIN, Pid, Signal, pid_of};
@@ -189,9 +189,9 @@ mod linux {
     impl Entry {
         /// A process that is gone, or a line that is none, is `None`.
         fn read(pid: Pid) -> Option<Self> {
-            let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+            let line = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
             // The command's name may hold anything, a closing parenthesis too.
-            let fields = stat.get(stat.iter().rposition(|byte| *byte == b')')? + 1..)?;
+            let fields = line.get(line.iter().rposition(|byte| *byte == b')')? + 1..)?;
             let mut fields = str::from_utf8(fields).ok()?.split_ascii_whitespace();
             let zombie = matches!(fields.next()?, "Z" | "X");
             let parent = fields.next()?.parse().ok()?;
@@ -229,8 +229,9 @@ mod linux {
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let own = getrlimit(Resource::Rttime);
-        let brand = brand
-            .filter(|brand| setrlimit(Resource::Rttime, Rlimit { current: Some(*brand), maximum: own.maximum }).is_ok());
+        let brand = brand.filter(|brand| {
+            setrlimit(Resource::Rttime, Rlimit { current: Some(*brand), maximum: own.maximum }).is_ok()
+        });
         let started = start();
         if brand.is_some()
             && let Err(error) = setrlimit(Resource::Rttime, own)

@@ -103,9 +103,8 @@ impl Process {
         let (publish, state) = watch::channel(State::Running);
         let (tidy, asked) = mpsc::channel();
         let keeper = Arc::clone(&shared);
-        let spawned = thread::Builder::new()
-            .name("keeper".into())
-            .spawn(move || keeper.keep(pid, &publish, &asked, registered));
+        let spawned =
+            thread::Builder::new().name("keeper".into()).spawn(move || keeper.keep(pid, &publish, &asked, registered));
         if let Err(error) = spawned {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = child.wait();
@@ -131,7 +130,7 @@ impl Process {
 
     /// Looks at the process table before parents end.
     pub(super) async fn remember(&self) {
-        self.look(|kin| kin.remember()).await;
+        self.look(Kin::remember).await;
     }
 
     /// Living processes of the group.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::guardian::Registered;
-pub use super::guardian::{Guardian, guardian_main};
+pub use super::guardian::{GUARDIAN_ARGUMENT, Guardian, guardian_main};
 
 /// The only file of a fresh scratch folder (score.md section 4).
 const FILE: &str = "mcpeval.txt";

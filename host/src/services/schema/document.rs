@@ -337,12 +337,14 @@ fn decode(fragment: &str) -> Option<String> {
 }
 
 fn encode(pointer: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut text = String::with_capacity(pointer.len());
     for byte in pointer.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/$".contains(&byte) {
             text.push(byte.into());
         } else {
-            text.push_str(&format!("%{byte:02X}"));
+            let digits = [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
+            text.extend(['%'].into_iter().chain(digits));
         }
     }
     text

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use super::document::{Document, MAX_DEPTH, Slot, each_subschema};
-use crate::services::pattern::Pattern;
+use crate::services::pattern::Price;
 
 /// Subschemas of one schema.
 const MAX_SUBSCHEMAS: usize = 16_384;
@@ -17,17 +17,13 @@ const MAX_PATHS: u64 = 1 << 16;
 const MAX_STATES: u64 = 1 << 18;
 /// Evaluations, comparisons and characters of one validation; about a second at the worst.
 pub(super) const MAX_WORK: u64 = 1 << 25;
-/// What one step back of a backtracking pattern may cost in states.
-const BACKTRACK_WORK: u64 = 64;
-
 type Id = usize;
 
 #[derive(Debug, Default)]
 struct Node {
     same: Vec<Id>,
     properties: HashMap<String, Id>,
-    /// With the states of the pattern.
-    patterns: Vec<(Id, u64)>,
+    patterns: Vec<(Id, Price)>,
     additional: Vec<Id>,
     unevaluated_properties: Vec<Id>,
     names: Vec<Id>,
@@ -36,8 +32,8 @@ struct Node {
     any_item: Vec<Id>,
     /// Values to compare with, for any value.
     comparisons: u64,
-    /// States of `pattern`, for a string.
-    states: u64,
+    /// Of `pattern`, for a string.
+    pattern: Option<Price>,
     /// Whether what applies to the same value is asked twice: for its verdict, and for what it evaluated.
     unevaluated: bool,
     unique: bool,
@@ -180,9 +176,9 @@ impl Node {
             Slot::Same => self.same.push(child),
             Slot::Property(name) => drop(self.properties.insert(name.to_owned(), child)),
             Slot::Pattern(pattern) => {
-                let states = states(pattern);
-                self.patterns.push((child, states));
-                return states;
+                let price = Price::of(pattern);
+                self.patterns.push((child, price));
+                return price.states;
             }
             Slot::Additional => self.additional.push(child),
             Slot::UnevaluatedProperties => {
@@ -209,8 +205,8 @@ impl Node {
             self.comparisons += map.get(keyword).map_or(0, size);
         }
         self.unique = map.get("uniqueItems").is_some_and(|unique| unique == &Value::Bool(true));
-        self.states = map.get("pattern").and_then(Value::as_str).map_or(0, states);
-        self.states
+        self.pattern = map.get("pattern").and_then(Value::as_str).map(Price::of);
+        self.pattern.map_or(0, |price| price.states)
     }
 
     fn rename(&mut self, rank: &impl Fn(Id) -> Id) {
@@ -234,14 +230,6 @@ fn size(value: &Value) -> u64 {
         Value::Array(all) => all.iter().map(size).sum::<u64>() + 1,
         Value::Object(all) => all.values().map(size).sum::<u64>() + 1,
         _ => 1,
-    }
-}
-
-fn states(pattern: &str) -> u64 {
-    match Pattern::parse(pattern) {
-        Some(parsed) if parsed.backtracks => parsed.states().saturating_mul(BACKTRACK_WORK),
-        Some(parsed) => parsed.states(),
-        None => pattern.len() as u64,
     }
 }
 
@@ -274,9 +262,10 @@ impl Scale<'_> {
         let mut all: Vec<(&Node, u64, usize)> = Vec::new();
         while let Some((id, (times, depth))) = open.pop_first() {
             let node = self.graph.nodes.get(id)?;
-            let text = value.as_str().map_or(0, |text| text.len() as u64);
+            let length = value.as_str().map_or(0, str::len);
+            let text = node.pattern.map_or(0, |price| price.work(length)).saturating_add(length as u64 / 16);
             let items = if node.unique { value.as_array().map_or(0, |_| size(value)) * 8 } else { 0 };
-            let once = node.comparisons + text.saturating_mul(node.states) + text / 16 + items;
+            let once = (node.comparisons + items).saturating_add(text);
             self.charge(times.saturating_mul(once).max(times))?;
             self.cost.depth = self.cost.depth.max(depth);
             let again = if node.unevaluated { 2 } else { 1 };
@@ -307,8 +296,9 @@ impl Scale<'_> {
         let mut about_name = Vec::new();
         for &(node, times, depth) in all {
             let known = node.properties.get(name);
-            let states: u64 = node.patterns.iter().fold(0, |sum, (_, states)| sum.saturating_add(*states));
-            self.charge(times.saturating_mul(states).saturating_mul(name.len() as u64))?;
+            let matching: u64 =
+                node.patterns.iter().fold(0, |sum, (_, price)| sum.saturating_add(price.work(name.len())));
+            self.charge(times.saturating_mul(matching))?;
             let others = if known.is_none() {
                 [node.additional.as_slice(), node.unevaluated_properties.as_slice()]
             } else {

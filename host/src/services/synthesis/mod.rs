@@ -36,7 +36,7 @@ const MAX_CANDIDATES: usize = 32;
 /// Full validations for one value.
 const MAX_VALIDATIONS: usize = 256;
 /// Subschemas that are merged for all attempts together.
-const MAX_MERGES: usize = 64 * MAX_NODES;
+const MAX_MERGES: usize = 16 * MAX_NODES;
 /// What all validations for one value may cost together.
 const MAX_WORK: u64 = 1 << 26;
 /// The one file of the scratch folder.

@@ -226,7 +226,9 @@ mod tests {
         let mut range = Range::default();
         for (keyword, value) in schema.as_object().into_iter().flatten() {
             let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-            values.iter().for_each(|value| range.restrict(keyword, value, false));
+            for value in values {
+                range.restrict(keyword, value, false);
+            }
         }
         range.first(integer).and_then(Decimal::value)
     }

@@ -31,7 +31,7 @@ const WORD_BASE64: &str = "bWNwZXZhbA==";
 /// One way to make a value.
 enum Alternative<'a> {
     Value(Value),
-    Branch(Box<Shape<'a>>),
+    Way(Option<&'a Value>),
     Object,
     Array,
 }
@@ -191,9 +191,14 @@ impl<'s, 'a> Search<'s, 'a> {
                     }
                     return Ok(value);
                 }
-                Alternative::Branch(chosen) => {
+                Alternative::Way(way) => {
                     at.key = format!("{}#{index}", at.key);
-                    shape = *chosen;
+                    let offered = alternatives.into_iter().filter_map(|alternative| match alternative {
+                        Alternative::Value(value) => Some(value),
+                        _ => None,
+                    });
+                    shape.offered.extend(offered);
+                    shape.choose(self.synthesis, way).ok_or_else(|| DeadEnd(at.path.clone()))?;
                 }
                 Alternative::Object | Alternative::Array if at.depth >= MAX_DEPTH => return Err(DeadEnd(at.path)),
                 Alternative::Object => return self.object(shape, &at),
@@ -207,6 +212,7 @@ impl<'s, 'a> Search<'s, 'a> {
             return Vec::new();
         }
         let mut values: Vec<Value> = Vec::new();
+        let named = shape.is_enumerated();
         let offer = |value: Cow<'_, Value>, values: &mut Vec<Value>| {
             let size = size_of(&value, MAX_BYTES);
             if size < MAX_BYTES
@@ -220,24 +226,23 @@ impl<'s, 'a> Search<'s, 'a> {
             }
         };
         shape.fixed().take(MAX_CANDIDATES).for_each(|value| offer(Cow::Borrowed(value), &mut values));
-        for value in described(shape, &mut self.examples) {
-            offer(Cow::Owned(value), &mut values);
+        if !named {
+            for value in described(shape, &mut self.examples) {
+                offer(Cow::Owned(value), &mut values);
+            }
         }
-        if let Some(branches) = shape.branches(self.synthesis) {
-            let branches = branches.into_iter().map(|mut branch| {
-                branch.offered.extend(values.iter().cloned());
-                Alternative::Branch(Box::new(branch))
-            });
-            let branches: Vec<_> = branches.collect();
-            return values.into_iter().map(Alternative::Value).chain(branches).take(MAX_CANDIDATES).collect();
+        let ways = shape.ways();
+        if !ways.is_empty() {
+            let values = values.into_iter().map(Alternative::Value);
+            return values.chain(ways.into_iter().map(Alternative::Way)).take(MAX_CANDIDATES).collect();
         }
         let mut all: Vec<Alternative<'a>> = std::mem::take(&mut values).into_iter().map(Alternative::Value).collect();
-        for kind in shape.types() {
+        for kind in if named { Vec::new() } else { shape.types() } {
             match kind {
                 Type::Object => all.push(Alternative::Object),
                 Type::Array => all.push(Alternative::Array),
                 Type::String => {
-                    self.strings(shape, words).into_iter().for_each(|text| offer(Cow::Owned(text.into()), &mut values))
+                    self.strings(shape, words).into_iter().for_each(|text| offer(Cow::Owned(text.into()), &mut values));
                 }
                 Type::Number | Type::Integer => {
                     let hint = string::number_hint(words).map(Value::from);
@@ -402,7 +407,7 @@ impl<'s, 'a> Search<'s, 'a> {
             let Some(item) = self.merged(schemas) else { return Err(DeadEnd(below.path)) };
             let mut value = self.value(item.clone(), below.clone(), &words)?;
             if shape.unique && made.contains(&value) {
-                value = self.another(item, &below, &words, value, &made)?;
+                value = self.another(&item, &below, &words, &value, &made)?;
             }
             made.push(value);
         }
@@ -412,22 +417,22 @@ impl<'s, 'a> Search<'s, 'a> {
     /// An item that is not among those made: the next candidate, a suffix, or the next number.
     fn another(
         &mut self,
-        shape: Shape<'a>,
+        shape: &Shape<'a>,
         at: &At,
         words: &[String],
-        taken: Value,
+        taken: &Value,
         made: &[Value],
     ) -> Result<Value, DeadEnd> {
         let own = self.choices.iter().rfind(|choice| choice.path == at.path).map_or(0, |choice| choice.index);
         let next =
-            self.alternatives(&shape, words).into_iter().skip(own + 1).find_map(|alternative| match alternative {
+            self.alternatives(shape, words).into_iter().skip(own + 1).find_map(|alternative| match alternative {
                 Alternative::Value(value) if !made.contains(&value) => Some(value),
                 _ => None,
             });
         if let Some(value) = next {
             return Ok(value);
         }
-        let fresh = match &taken {
+        let fresh = match taken {
             Value::String(text) => (2..=made.len() + 2)
                 .map(|number| Value::from(format!("{text}-{number}")))
                 .find(|text| !made.contains(text)),
@@ -443,7 +448,7 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     /// A structure that differs in what one of its own choices gives.
-    fn varied(&mut self, shape: Shape<'a>, at: &At, words: &[String], made: &[Value]) -> Option<Value> {
+    fn varied(&mut self, shape: &Shape<'a>, at: &At, words: &[String], made: &[Value]) -> Option<Value> {
         let inner: Vec<(String, usize, usize)> = self
             .choices
             .iter()
@@ -517,14 +522,13 @@ fn described(shape: &Shape<'_>, known: &mut HashMap<*const str, Vec<Example>>) -
                     let listed = || serde_json::from_str(&format!("[{token}]")).ok();
                     values.push(list.or_else(listed).unwrap_or_else(|| Value::Array(vec![token.clone().into()])));
                 }
-                Type::String | Type::Array => {}
                 Type::Number | Type::Integer => {
                     values.extend(serde_json::from_str(token).ok().filter(|value| kind.holds(value)));
                 }
                 Type::Object | Type::Boolean | Type::Null if !*bare => {
                     values.extend(serde_json::from_str(token).ok().filter(|value| kind.holds(value)));
                 }
-                Type::Object | Type::Boolean | Type::Null => {}
+                Type::String | Type::Array | Type::Object | Type::Boolean | Type::Null => {}
             }
         }
     }

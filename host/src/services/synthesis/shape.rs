@@ -126,9 +126,6 @@ pub(super) struct Shape<'a> {
     pub(super) range: Range,
 }
 
-/// One way to go on from a shape with alternatives.
-pub(super) type Branches<'a> = Vec<Shape<'a>>;
-
 impl<'a> Shape<'a> {
     /// Merges a schema; none if there is no value left, or past the bounds. `hops` counts `$ref`s on the way.
     pub(super) fn absorb(&mut self, synthesis: &Synthesis<'a>, schema: &'a Value, hops: usize) -> Option<()> {
@@ -283,10 +280,11 @@ impl<'a> Shape<'a> {
         self.members.is_some() || !self.constants.is_empty()
     }
 
-    /// The values that the schema itself gives, in order.
+    /// The values that the schema itself gives, in order. Where it names all it accepts, there are no others.
     pub(super) fn fixed(&self) -> impl Iterator<Item = &'a Value> {
-        let members = self.members.iter().flatten();
-        self.constants.iter().chain(members).chain(&self.defaults).chain(&self.examples).copied()
+        let named = self.constants.iter().chain(self.members.iter().flatten());
+        let others = if self.is_enumerated() { [&[][..], &[]] } else { [&self.defaults[..], &self.examples] };
+        named.chain(others.into_iter().flatten()).copied()
     }
 
     /// What it costs to copy the shape, or to look for its candidates, in nodes.
@@ -295,35 +293,35 @@ impl<'a> Shape<'a> {
         (self.properties.len() + self.required.len() + self.patterned.len() + members + self.offered.len()) / PER_NODE
     }
 
-    /// What remains to be chosen: one shape for each way, or none if there is nothing to choose.
-    pub(super) fn branches(&self, synthesis: &Synthesis<'a>) -> Option<Branches<'a>> {
-        let mut rest = self.clone();
-        let ways: Vec<Option<&'a Value>> = if !rest.any.is_empty() {
-            rest.any.remove(0).iter().map(Some).collect()
-        } else if !rest.one.is_empty() {
-            rest.one.remove(0).iter().map(Some).collect()
-        } else if !rest.conditions.is_empty() {
-            let [then, other] = rest.conditions.remove(0);
-            [None].into_iter().chain(then.map(Some)).chain(other.map(Some)).collect()
-        } else {
-            return None;
-        };
-        let merged = ways.into_iter().take(MAX_CANDIDATES).filter_map(|way| {
-            synthesis.spend(rest.weight())?;
-            let mut shape = rest.clone();
-            if let Some(way) = way {
-                shape.absorb(synthesis, way, self.hops)?;
-            }
-            Some(shape)
-        });
-        Some(merged.collect())
+    /// The ways to go on, of which one is to be chosen: a schema to merge, or none; no ways if there is no choice.
+    pub(super) fn ways(&self) -> Vec<Option<&'a Value>> {
+        if let Some(all) = self.any.first().or(self.one.first()) {
+            return all.iter().take(MAX_CANDIDATES).map(Some).collect();
+        }
+        let Some([then, other]) = self.conditions.first() else { return Vec::new() };
+        [None].into_iter().chain(then.map(Some)).chain(other.map(Some)).collect()
     }
 
-    /// Whether a value can be right, as far as can be seen without validation.
+    /// Goes one of the [`ways`](Self::ways); none if there is no value on it.
+    pub(super) fn choose(&mut self, synthesis: &Synthesis<'a>, way: Option<&'a Value>) -> Option<()> {
+        if !self.any.is_empty() {
+            self.any.remove(0);
+        } else if !self.one.is_empty() {
+            self.one.remove(0);
+        } else if !self.conditions.is_empty() {
+            self.conditions.remove(0);
+        }
+        way.map_or(Some(()), |way| self.absorb(synthesis, way, self.hops))
+    }
+
+    /// Whether a candidate can be right, as far as can be seen without validation. Where there are members, only
+    /// they and constants are candidates, and members need not be looked up.
     pub(super) fn admits(&self, value: &Value) -> bool {
+        let is_member = self.constants.is_empty();
         self.types.as_ref().is_none_or(|types| types.iter().any(|kind| kind.holds(value)))
             && self.constants.iter().all(|constant| equal(constant, value))
-            && self.members.as_ref().is_none_or(|members| members.iter().any(|member| equal(member, value)))
+            && (is_member
+                || self.members.as_ref().is_none_or(|members| members.iter().any(|member| equal(member, value))))
             && match value {
                 Value::String(text) => {
                     let length = text.chars().count() as u64;

@@ -66,7 +66,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
         }
         last = Some(letter);
     }
-    let pairs: Vec<String> = words.windows(2).map(|pair| pair.concat()).collect();
+    let pairs: Vec<String> = words.windows(2).map(<[String]>::concat).collect();
     words.extend(pairs);
     words
 }

@@ -24,7 +24,7 @@ fn again(test: &str, part: &str) -> Command {
 /// Holds a scratch folder and a server with a stubborn child and a daemon; tells what must vanish.
 async fn hold(test: &str) -> (Guardian, Scratch, StdioWire) {
     let mut command = again(test, "guardian");
-    command.arg(super::super::guardian::ARGUMENT);
+    command.arg(GUARDIAN_ARGUMENT);
     let guardian = Guardian::spawn(command).unwrap();
     let scratch = Scratch::create(&guardian).unwrap();
     let script = "trap '' TERM HUP INT; sleep 600 & echo $!; \
@@ -35,7 +35,7 @@ async fn hold(test: &str) -> (Guardian, Scratch, StdioWire) {
     let mut told = format!("\nleft={}\n", scratch.path().display());
     for _ in 0..3 {
         let line = reader.line().await.unwrap();
-        told += &format!("left=/proc/{}\n", String::from_utf8_lossy(&line.bytes));
+        told.extend(["left=/proc/", str::from_utf8(&line.bytes).unwrap(), "\n"]);
     }
     std::io::Write::write_all(&mut std::io::stdout(), told.as_bytes()).unwrap();
     (guardian, scratch, wire)

@@ -50,7 +50,7 @@ impl Log {
 }
 
 /// One plan per connection; the last one is repeated.
-async fn serve_on(listener: TcpListener, plans: Vec<Plan>, tls: Option<TlsAcceptor>) -> Arc<Log> {
+fn serve_on(listener: TcpListener, plans: Vec<Plan>, tls: Option<TlsAcceptor>) -> Arc<Log> {
     let log = Arc::new(Log::default());
     let shared = Arc::clone(&log);
     tokio::spawn(async move {
@@ -74,7 +74,7 @@ async fn serve_on(listener: TcpListener, plans: Vec<Plan>, tls: Option<TlsAccept
 
 async fn serve(plans: Vec<Plan>) -> (SocketAddr, Arc<Log>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    (listener.local_addr().unwrap(), serve_on(listener, plans, None).await)
+    (listener.local_addr().unwrap(), serve_on(listener, plans, None))
 }
 
 async fn talk(mut stream: impl AsyncRead + AsyncWrite + Unpin, connection: usize, plan: Plan, log: &Log) {
@@ -100,7 +100,8 @@ async fn request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
         text.push(byte[0]);
         let Some(head) = text.windows(4).position(|end| end == b"\r\n\r\n") else { continue };
         let lower = String::from_utf8_lossy(&text[..head]).to_lowercase();
-        let length: Option<usize> = lower.lines().find_map(|line| line.strip_prefix("content-length: ")).map(|n| n.parse().unwrap());
+        let length: Option<usize> =
+            lower.lines().find_map(|line| line.strip_prefix("content-length: ")).map(|n| n.parse().unwrap());
         let complete = match length {
             Some(length) => text.len() == head + 4 + length,
             None => !lower.contains("transfer-encoding") || text.ends_with(b"0\r\n\r\n"),
@@ -465,12 +466,13 @@ async fn localhost_means_both_families() {
         // A machine without IPv6 has one family to try.
         let Ok(listener) = TcpListener::bind(address).await else { continue };
         let port = listener.local_addr().unwrap().port();
-        let _log = serve_on(listener, vec![closing(&[OK])], None).await;
+        let _log = serve_on(listener, vec![closing(&[OK])], None);
         let mut response = post(&wire_with(&format!("http://localhost:{port}/"), &[])).await.unwrap();
         assert_eq!(body(&mut response).await.unwrap(), "ok");
     }
 }
 
+/// Presents a certificate for `localhost` and `127.0.0.1`, made for these tests alone and valid until 2126.
 fn acceptor() -> TlsAcceptor {
     let chain = vec![CertificateDer::from(&include_bytes!("tls/leaf.der")[..])];
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(&include_bytes!("tls/leaf.key.der")[..]));
@@ -491,7 +493,7 @@ fn trusting(url: &str) -> HttpWire {
 async fn https_is_spoken_with_those_who_can_prove_their_name() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let log = serve_on(listener, vec![holding(&[OK, OK])], Some(acceptor())).await;
+    let log = serve_on(listener, vec![holding(&[OK, OK])], Some(acceptor()));
     for host in ["localhost", "127.0.0.1"] {
         let wire = trusting(&format!("https://{host}:{port}/mcp"));
         for _ in 0..2 {

@@ -1,0 +1,196 @@
+//! The strings of a report: a type for each class that may be shared, with its grammar.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+
+/// Names a string type with its grammar, so that the schema says of every string what it may be.
+macro_rules! text {
+    ($(#[$doc:meta])* $name:ident, $pattern:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(pub(crate) String);
+
+        impl $name {
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"type": "string", "pattern": $pattern})
+            }
+        }
+    };
+}
+
+text!(
+    /// A label that the user gave or the catalog lists.
+    Label,
+    "^[A-Za-z0-9_.:-]{1,128}$"
+);
+text!(
+    /// A tool as findings name it.
+    Subject,
+    "^([A-Za-z0-9_.:-]{1,128}|invalid-name#[0-9]{1,10})$"
+);
+text!(
+    /// The id of a manifest's case.
+    CaseId,
+    "^[A-Za-z][A-Za-z0-9_.:-]{0,63}$"
+);
+text!(
+    /// A kind that a component declares.
+    KindName,
+    "^[a-z][a-z0-9-]{0,31}(\\.[a-z][a-z0-9-]{0,31})?$"
+);
+text!(
+    /// What a component takes part as: its kind, or `area:` and the area.
+    ComponentName,
+    "^(area:)?[a-z][a-z0-9-]{0,31}(\\.[a-z][a-z0-9-]{0,31})?$"
+);
+text!(
+    /// A reason that a component declares.
+    Reason,
+    "^[a-z][a-z0-9.-]{0,127}$"
+);
+text!(
+    /// The hint of a reason, as its component declares it.
+    Hint,
+    "^[^\\u0000-\\u001f]{1,400}$"
+);
+text!(
+    /// The id of a declared check.
+    CheckId,
+    "^[a-z][a-z0-9-]{0,31}\\.[a-z][a-z0-9.-]{0,95}$"
+);
+text!(
+    /// The name of a declared measurement.
+    Metric,
+    "^[a-z][a-z0-9_]{0,63}$"
+);
+text!(
+    /// A declared word that a measurement may be.
+    Word,
+    "^[a-z][a-z0-9.-]{0,127}$"
+);
+text!(
+    /// A property of a kind's config schema.
+    BoundName,
+    "^[A-Za-z_][A-Za-z0-9_.-]{0,63}$"
+);
+text!(
+    /// An area of the standard.
+    AreaName,
+    "^[a-z][a-z0-9-]{0,31}$"
+);
+text!(
+    /// A standard.
+    StandardLabel,
+    "^[a-z0-9][a-z0-9.-]{0,63}/[0-9]{1,4}$"
+);
+text!(
+    /// An identifier of the machine's kind.
+    Identifier,
+    "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+);
+text!(
+    /// A version of mcpeval.
+    Version,
+    "^[0-9]{1,9}\\.[0-9]{1,9}\\.[0-9]{1,9}(-[A-Za-z0-9.-]{1,64})?$"
+);
+text!(
+    /// The address of a badge that shows the score.
+    Badge,
+    "^https://img\\.shields\\.io/badge/mcpeval-(100|[1-9]?[0-9])%2F100-(brightgreen|yellow|red)$"
+);
+text!(
+    /// SHA-256.
+    Hex64,
+    "^[0-9a-f]{64}$"
+);
+text!(
+    /// First 16 digits of SHA-256.
+    Hex16,
+    "^[0-9a-f]{16}$"
+);
+
+impl Label {
+    /// The longest label, in bytes.
+    pub const MAX: usize = 128;
+
+    /// The label, if it keeps the grammar.
+    pub fn new(text: &str) -> Option<Self> {
+        Self::is_valid(text).then(|| Self(text.to_owned()))
+    }
+
+    /// Whether a text is 1 to 128 of `A-Z a-z 0-9 _ . : -`.
+    pub fn is_valid(text: &str) -> bool {
+        (1..=Self::MAX).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'-'))
+    }
+}
+
+impl Subject {
+    /// The subject, if it is a label or the position of an entry whose name is none.
+    pub fn new(text: &str) -> Option<Self> {
+        let position = text.strip_prefix("invalid-name#");
+        let positioned = position
+            .is_some_and(|digits| (1..=10).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()));
+        (positioned || Label::is_valid(text)).then(|| Self(text.to_owned()))
+    }
+}
+
+impl Badge {
+    /// Brightgreen from 80, yellow from 50, else red.
+    pub fn of(score: u8) -> Self {
+        let colour = match score {
+            80.. => "brightgreen",
+            50.. => "yellow",
+            _ => "red",
+        };
+        Self(format!("https://img.shields.io/badge/mcpeval-{score}%2F100-{colour}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_and_subjects_keep_their_grammar() {
+        assert!(Label::is_valid("a.B_9:-"));
+        assert!(Label::is_valid(&"x".repeat(128)));
+        for bad in ["", "a b", "é", "a/b", "a\n", "invalid-name#1", &"x".repeat(129)] {
+            assert!(!Label::is_valid(bad), "{bad:?}");
+        }
+        assert!(Subject::new("invalid-name#12").is_some());
+        assert!(Subject::new("tool").is_some());
+        for bad in ["invalid-name#", "invalid-name#x", "invalid-name#12345678901", "a b"] {
+            assert!(Subject::new(bad).is_none(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn badges_change_colour_at_80_and_50() {
+        for (score, tail) in [(100, "100%2F100-brightgreen"), (80, "80%2F100-brightgreen"), (79, "79%2F100-yellow")] {
+            assert!(Badge::of(score).as_str().ends_with(tail));
+        }
+        assert!(Badge::of(50).as_str().ends_with("yellow"));
+        assert!(Badge::of(49).as_str().ends_with("red"));
+    }
+}
