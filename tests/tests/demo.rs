@@ -110,7 +110,7 @@ fn the_list_names_every_fault_with_its_cost() {
     let outcome = place.run(["demo", "--list-broken"]);
     assert_eq!((outcome.code, outcome.stdout.lines().count()), (Some(0), Fault::ALL.len()), "{}", outcome.stderr);
     for (line, fault) in outcome.stdout.lines().zip(Fault::ALL) {
-        assert_eq!(line.split_whitespace().next(), Some(fault.name()));
+        assert_eq!(line.split(':').next(), Some(fault.name()), "{line}");
         for cost in fault.costs() {
             assert!(line.contains(cost.check) && line.contains(cost.reason), "{line}");
         }

@@ -54,24 +54,29 @@ impl StdioLink {
         let mut sending = Box::pin(async move { wire.send(line(bytes)).await });
         // The first poll queues the line, so that lines leave in the order of the calls.
         let first = std::future::poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
-        match first {
-            Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(_)) => session.fail(id, refuses_input()),
-            Poll::Pending => {
-                let session = Arc::downgrade(session);
-                tokio::spawn(async move {
-                    if sending.await.is_err()
-                        && let Some(session) = session.upgrade()
-                    {
-                        session.fail(id, refuses_input());
-                    }
-                });
-            }
+        if let Poll::Ready(Ok(())) = first {
+            return;
         }
+        let (session, wire) = (Arc::downgrade(session), self.wire.clone());
+        tokio::spawn(async move {
+            let sent = match first {
+                Poll::Ready(sent) => sent,
+                Poll::Pending => sending.await,
+            };
+            if sent.is_err() {
+                let fault = refuses_input(&wire).await;
+                if let Some(session) = session.upgrade() {
+                    session.fail(id, fault);
+                }
+            }
+        });
     }
 
     pub(super) async fn send(&self, bytes: Vec<u8>) -> Result<(), Fault> {
-        self.wire.send(line(bytes)).await.map_err(|_| refuses_input())
+        match self.wire.send(line(bytes)).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(refuses_input(&self.wire).await),
+        }
     }
 
     pub(super) async fn end(&self) {
@@ -84,8 +89,13 @@ fn line(mut bytes: Vec<u8>) -> Bytes {
     Bytes::from(bytes)
 }
 
-fn refuses_input() -> Fault {
-    Fault::new(Cause::Closed, "the server has closed its stdin")
+/// Nobody reads the pipe. Most often because the process is about to be gone, and then its ending says more.
+async fn refuses_input(wire: &StdioWire) -> Fault {
+    let detail = match wire.ending(EXIT_PATIENCE).await {
+        Some(ending) => format!("the server {ending}"),
+        None => "the server has closed its stdin".to_owned(),
+    };
+    Fault::new(Cause::Closed, detail)
 }
 
 /// Read until the child's stdout ends, or the child itself: what it started may hold its stdout open for ever. Holds the

@@ -111,6 +111,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
     fixture("rpc-error-once", "answers one of three valid calls with an internal error", |_, message| {
         message.last.then(|| Err(RpcError::new(-32603, "oops")))
     }),
+    fixture("canary", "nothing is wrong: says one word wherever prose may stand", canary),
     fixture("slow", "takes more than 100 ms for a call", |good, message| {
         if valid(good, message) {
             thread::sleep(SLOW);
@@ -173,6 +174,45 @@ pub(super) const FIXTURES: &[Fixture] = &[
         paged(good, message, |_| Err(RpcError::new(-32603, "page lost")), "2")
     }),
 ];
+
+/// The word that no report may hold.
+pub const CANARY: &str = "swordfish-7f3a";
+
+fn canary(good: &Good, message: &Message) -> Option<Reply> {
+    let mut reply = good.answer(message);
+    match &mut reply {
+        Err(error) => {
+            error.message.push_str(CANARY);
+            error.data = Some(json!({"detail": CANARY, "supported": [CANARY]}));
+        }
+        Ok(result) => match message.method.as_str() {
+            "initialize" => {
+                result["instructions"] = CANARY.into();
+                result["serverInfo"]["title"] = CANARY.into();
+                result["serverInfo"]["version"] = CANARY.into();
+                result["capabilities"]["experimental"] = json!({CANARY: {}});
+            }
+            "tools/list" => {
+                for entry in result["tools"].as_array_mut().into_iter().flatten() {
+                    let prose = format!("{} {CANARY}", entry["description"].as_str().unwrap_or_default());
+                    entry["description"] = prose.into();
+                    entry["title"] = CANARY.into();
+                    entry["_meta"] = json!({CANARY: CANARY});
+                    entry["inputSchema"]["title"] = CANARY.into();
+                    entry["inputSchema"]["$comment"] = CANARY.into();
+                    entry["outputSchema"]["description"] = CANARY.into();
+                }
+            }
+            "tools/call" => {
+                result["content"] = json!([{"type": "text", "text": CANARY}]);
+                result["structuredContent"]["canary"] = CANARY.into();
+                result["_meta"] = json!({CANARY: CANARY});
+            }
+            _ => {}
+        },
+    }
+    Some(reply)
+}
 
 /// A result with one text block.
 fn text(words: &str) -> Value {

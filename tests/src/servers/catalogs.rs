@@ -70,23 +70,24 @@ pub(super) const FIXTURES: &[Fixture] = &[
             entry["inputSchema"]["properties"]["child"] = json!({"$ref": "#", "description": "The next node."});
         });
     }),
-    fixture("schema-fanout", "doubles a schema thirty times by reference", |good| {
+    fixture("schema-fanout", "doubles a schema twenty-four times by reference", |good| {
         odd(good, |entry| {
             let mut definitions = Map::new();
-            for level in 0..30 {
+            for level in 0..24 {
                 let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
                 definitions.insert(format!("d{level}"), json!({"allOf": [next, next]}));
             }
-            definitions.insert("d30".to_owned(), json!({"type": "object"}));
+            definitions.insert("d24".to_owned(), json!({"type": "object"}));
             entry["inputSchema"] = json!({"type": "object", "$defs": definitions, "$ref": "#/$defs/d0"});
         });
     }),
-    fixture("schema-deep", "nothing is wrong: a parameter nested fifty times", |good| {
+    fixture("schema-deep", "nothing is wrong: a parameter nested thirty times", |good| {
         odd(good, |entry| {
-            let mut schema = json!({"type": "string", "description": "The innermost."});
-            for _ in 0..50 {
-                schema = json!({"type": "object", "description": "One level.", "properties": {"in": schema}});
+            let mut schema = json!({"type": "string"});
+            for _ in 0..30 {
+                schema = json!({"type": "object", "properties": {"in": schema}});
             }
+            schema["description"] = "A box in a box.".into();
             entry["inputSchema"]["properties"]["nested"] = schema;
         });
     }),

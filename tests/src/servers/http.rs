@@ -30,8 +30,6 @@ pub enum Bend {
     Reply(fn(&mut Exchange) -> io::Result<Handled>),
     /// There are no sessions.
     Sessionless,
-    /// Each connection is closed after one answer, without a word.
-    Closing,
 }
 
 /// What is left to do after a sin.
@@ -179,11 +177,15 @@ pub(super) const FIXTURES: &[Fixture] = &[
     request("payload-closed", "closes the connection at bodies above 100,000 bytes", |request, _| {
         Ok(if request.body.len() < 100_000 { Handled::Not } else { Handled::Close })
     }),
-    Fixture {
-        name: "closes-connections",
-        about: "closes each connection after one answer without saying so",
-        sin: Sin::Http(Bend::Closing),
-    },
+    reply("closes-connections", "nothing is wrong: says that it closes each connection, and does", |exchange| {
+        let (status, headers) = match exchange.reply {
+            Some(_) => ("200 OK", exchange.headers("application/json")),
+            None => ("202 Accepted", String::new()),
+        };
+        let body = exchange.reply.take().unwrap_or_default();
+        respond(exchange.stream, status, &format!("{headers}Connection: close\r\n"), &body)?;
+        Ok(Handled::Close)
+    }),
     Fixture { name: "no-session", about: "gives no session id", sin: Sin::Http(Bend::Sessionless) },
     reply("charset", "names a character set beside the content type", |exchange| {
         if exchange.reply.is_none() {
@@ -360,7 +362,7 @@ fn connection(state: &Mutex<State>, sin: Sin, mut stream: TcpStream) -> io::Resu
     while let Some(request) = read_request(&mut reader, &mut stream)? {
         let early = if let Sin::Http(Bend::Request(bend)) = sin { bend(&request, &mut stream)? } else { Handled::Not };
         let handled = if early == Handled::Not { answer(state, sin, &request, &mut stream)? } else { early };
-        if handled == Handled::Close || matches!(sin, Sin::Http(Bend::Closing)) {
+        if handled == Handled::Close {
             break;
         }
     }

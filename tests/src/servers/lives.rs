@@ -100,12 +100,12 @@ pub(super) const FIXTURES: &[Fixture] = &[
             Ok(())
         });
     }),
-    fixture("closes-stdin", "closes its standard input after initialize and lives on", |good| {
+    fixture("closes-stdin", "closes its standard input before it answers initialize, and lives on", |good| {
         let mut line = Vec::new();
         next_line(&mut line);
-        let greeted = Message::read(&line).is_some_and(|message| step(good, GOOD, &message).is_ok());
         // A file over it closes the pipe's only other end.
-        if greeted && File::open("/dev/null").is_ok_and(|null| rustix::stdio::dup2_stdin(null).is_ok()) {
+        let closed = File::open("/dev/null").is_ok_and(|null| rustix::stdio::dup2_stdin(null).is_ok());
+        if closed && Message::read(&line).is_some_and(|message| step(good, GOOD, &message).is_ok()) {
             thread::sleep(LEFT_ALONE);
         }
     }),
