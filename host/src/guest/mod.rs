@@ -4,11 +4,13 @@
 //! services it borrows), wall time, and the ledger. A component's only doors are the contract's interfaces; the ones
 //! that toolchains bring along (`wasi:*`) are answered from an empty, sealed context.
 
+mod below;
 mod cache;
 mod caps;
 mod clock;
 mod config;
 mod engine;
+mod lent;
 pub mod limits;
 mod load;
 mod log;

@@ -2,7 +2,8 @@
 
 use wasmtime::component::{HasSelf, Linker, Resource};
 
-use super::caps::{self, HttpHandle, PendingHandle, PipeHandle, SessionHandle, TargetHandle};
+use super::below::{self, HttpHandle, PipeHandle};
+use super::caps::{self, PendingHandle, SessionHandle, TargetHandle};
 use super::state::State;
 use crate::ledger;
 use crate::outcome;
@@ -22,8 +23,8 @@ mod bindings {
             "mcpeval:probe/session.target": super::super::caps::TargetHandle,
             "mcpeval:probe/session.session": super::super::caps::SessionHandle,
             "mcpeval:probe/session.pending": super::super::caps::PendingHandle,
-            "mcpeval:probe/pipe.pipe": super::super::caps::PipeHandle,
-            "mcpeval:probe/http.response": super::super::caps::HttpHandle,
+            "mcpeval:probe/pipe.pipe": super::super::below::PipeHandle,
+            "mcpeval:probe/http.response": super::super::below::HttpHandle,
         },
     });
 }
@@ -136,14 +137,10 @@ fn incoming(incoming: &session::Incoming) -> wit::Incoming {
 }
 
 fn options(options: wit::Options) -> session::Options {
-    session::Options {
-        revision: options.revision,
-        capabilities: options.capabilities,
-        manual: options.manual,
-    }
+    session::Options { revision: options.revision, capabilities: options.capabilities, manual: options.manual }
 }
 
-fn chunk(chunk: caps::Chunk) -> types::Chunk {
+fn chunk(chunk: below::Chunk) -> types::Chunk {
     types::Chunk { exchange: chunk.exchange, bytes: chunk.bytes, last: chunk.last }
 }
 
@@ -412,7 +409,7 @@ impl http::HostResponse for State {
         wait_ms: u32,
     ) -> wasmtime::Result<Result<Option<http::Head>, types::Fault>> {
         let head =
-            |head: caps::Head| http::Head { exchange: head.exchange, status: head.status, headers: head.headers };
+            |head: below::Head| http::Head { exchange: head.exchange, status: head.status, headers: head.headers };
         host_call!(self, to_guest(self.http_head(&handle, wait_ms).await, |given| given.map(head)))
     }
 

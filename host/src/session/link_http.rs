@@ -165,7 +165,8 @@ impl HttpLink {
 
     async fn post(&self, bytes: Vec<u8>) -> Result<Response, Fault> {
         let headers = self.headers(&[("content-type", "application/json"), ("accept", ACCEPT)]);
-        let response = self.wire.send("POST", &borrowed(&headers), Bytes::from(bytes)).await.map_err(|error| fault(&error))?;
+        let response =
+            self.wire.send("POST", &borrowed(&headers), Bytes::from(bytes)).await.map_err(|error| fault(&error))?;
         if let Some(id) = response.header("mcp-session-id") {
             self.state().session_id.get_or_insert_with(|| id.to_owned());
         }
