@@ -111,7 +111,9 @@ pub(super) const FIXTURES: &[Fixture] = &[
     fixture("rpc-error-once", "answers one of three valid calls with an internal error", |_, message| {
         message.last.then(|| Err(RpcError::new(-32603, "oops")))
     }),
-    fixture("canary", "nothing is wrong: says one word wherever prose may stand", canary),
+    fixture("canary", "nothing is wrong: says one word wherever prose may stand", |good, message| {
+        Some(canary(good, message))
+    }),
     fixture("slow", "takes more than 100 ms for a call", |good, message| {
         if valid(good, message) {
             thread::sleep(SLOW);
@@ -178,7 +180,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
 /// The word that no report may hold.
 pub const CANARY: &str = "swordfish-7f3a";
 
-fn canary(good: &Good, message: &Message) -> Option<Reply> {
+fn canary(good: &Good, message: &Message) -> Reply {
     let mut reply = good.answer(message);
     match &mut reply {
         Err(error) => {
@@ -211,7 +213,7 @@ fn canary(good: &Good, message: &Message) -> Option<Reply> {
             _ => {}
         },
     }
-    Some(reply)
+    reply
 }
 
 /// A result with one text block.
