@@ -87,7 +87,6 @@ impl Finding {
     }
 
     /// Hands it to the host, which keeps it whatever happens to the probe afterwards.
-    #[expect(clippy::needless_pass_by_value, reason = "a submitted finding is done with")]
     pub fn submit(self) {
         report::submit(&self);
     }

@@ -328,8 +328,7 @@ pub const ROWS: &[Row] = &[
     http("no-session", NOTHING),
     http("charset", NOTHING),
     http("error-in-400", NOTHING),
-    // No check of the standard asks for the type of a whole answer.
-    http("plain-text", NOTHING),
+    http("plain-text", LAST_CALL),
     http("events", NOTHING),
     http("events-cr", NOTHING),
     http("events-open", NOTHING),

@@ -1,5 +1,7 @@
 //! The contract's imports as the scripted server offers them: the same names and signatures as the generated ones.
 
+#![expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the signatures are the contract's")]
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -18,7 +20,7 @@ pub(super) fn within<R>(state: State, run: impl FnOnce(session::Target) -> R) ->
     CURRENT.set(Some(Rc::clone(&shared)));
     let result = run(session::Target(Rc::clone(&shared)));
     CURRENT.set(None);
-    let state = Rc::try_unwrap(shared).map(RefCell::into_inner).unwrap_or_else(|_| panic!("a handle outlived the run"));
+    let state = Rc::try_unwrap(shared).map_or_else(|_| panic!("a handle outlived the run"), RefCell::into_inner);
     (result, state)
 }
 
@@ -259,12 +261,10 @@ pub(crate) mod pipe {
         open: Cell<bool>,
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "the contract's signature")]
     pub(crate) fn open(_target: &Target) -> Result<Pipe, Fault> {
         Ok(Pipe { output: RefCell::default(), open: Cell::new(true) })
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "the contract's signature")]
     impl Pipe {
         pub(crate) fn send(&self, bytes: &[u8]) -> Result<ExchangeId, Fault> {
             current(|state| {
@@ -321,7 +321,6 @@ pub(crate) mod http {
         body: RefCell<Option<Vec<u8>>>,
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "the contract's signature")]
     pub(crate) fn send(_target: &Target, request: &Request) -> Result<Response, Fault> {
         current(|state| {
             let (status, headers, body) = (state.on_http)(request);
@@ -330,7 +329,6 @@ pub(crate) mod http {
         })
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "the contract's signature")]
     impl Response {
         pub(crate) fn head(&self, _wait_ms: u32) -> Result<Option<Head>, Fault> {
             Ok(Some(self.head.clone()))

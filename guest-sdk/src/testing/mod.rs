@@ -33,7 +33,7 @@
 pub(crate) mod backend;
 mod state;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use serde_json::Value;
 
@@ -406,16 +406,16 @@ fn manifest_rules(manifest: &types::Manifest) {
     const MAX_HINT: usize = 400;
     assert!(manifest.checks.len() <= MAX_DECLARED, "more than {MAX_DECLARED} checks");
     assert!(manifest.reasons.len() <= MAX_DECLARED, "more than {MAX_DECLARED} reasons");
-    let mut known = HashMap::new();
+    let mut known = HashSet::new();
     for check in &manifest.checks {
-        assert!(known.insert(&check.id, ()).is_none(), "check {} is declared twice", check.id);
+        assert!(known.insert(&check.id), "check {} is declared twice", check.id);
         assert!(!check.title.is_empty(), "check {} has no title", check.id);
     }
     for reason in &manifest.reasons {
         let label = &reason.label;
         assert!(!reason.hint.is_empty() && reason.hint.chars().count() <= MAX_HINT, "hint of {label}");
         for check in &reason.checks {
-            assert!(known.contains_key(check), "reason {label} names the undeclared check {check}");
+            assert!(known.contains(check), "reason {label} names the undeclared check {check}");
         }
     }
     assert!(serde_json::from_str::<Value>(&manifest.config_schema).is_ok_and(|schema| schema.is_object()));

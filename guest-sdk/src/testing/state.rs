@@ -1,5 +1,7 @@
 //! Everything a scripted run knows, and the rules it holds a probe to.
 
+#![expect(clippy::type_complexity, reason = "each hook is named once")]
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::Value;

@@ -210,12 +210,19 @@ async fn read_answer(session: &Arc<Inner>, link: &HttpLink, id: u64, mut respons
     }
     let kind = response.header("content-type").map(media_type).unwrap_or_default();
     let (body, at) = response.read_all(BODY_LIMIT).await.map_err(|error| fault(&error))?;
+    let is_success = (200..300).contains(&status);
+    if is_success && kind != "application/json" && !body.is_empty() {
+        // Clients take JSON or an event stream; what comes under another name is no reply to them, nor to us.
+        session.take_in_noise(&body);
+        let what = describe_body(&kind, &body);
+        return Err(Fault::new(Cause::Malformed, format!("HTTP {status} with {what} instead of a reply")));
+    }
     if session.take_in(&body, at, origin) {
         return Ok(());
     }
     // The body was recorded as noise or as a stray reply; the request itself has no answer.
     let what = describe_body(&kind, &body);
-    if (200..300).contains(&status) {
+    if is_success {
         return Err(Fault::new(Cause::Malformed, format!("HTTP {status} with {what} instead of a reply")));
     }
     Err(Fault::new(Cause::Status(status), format!("HTTP {status} with {what}")))
@@ -223,12 +230,12 @@ async fn read_answer(session: &Arc<Inner>, link: &HttpLink, id: u64, mut respons
 
 fn describe_body(kind: &str, body: &[u8]) -> &'static str {
     let start = body.trim_ascii_start();
-    let is_page = kind == "text/html" || start.get(..1) == Some(b"<");
-    match (body.is_empty(), is_page, kind) {
-        (true, ..) => "an empty body",
-        (_, true, _) => "a web page",
-        (_, _, "application/json") => "JSON that is no reply to the request",
-        _ => "a body that is no message of the protocol",
+    let is_page = kind == "text/html" || start.starts_with(b"<");
+    match kind {
+        _ if body.is_empty() => "an empty body",
+        _ if is_page => "a web page",
+        "application/json" => "JSON that is no reply to the request",
+        _ => "a body that is neither application/json nor text/event-stream",
     }
 }
 

@@ -414,6 +414,14 @@ impl Inner {
         answered
     }
 
+    /// Take in bytes that are no message whatever they hold.
+    fn take_in_noise(&self, bytes: &[u8]) {
+        self.state().payer.received(bytes.len() as u64);
+        let exchange = self.hub.transcript.record(Direction::Received, self.number, bytes);
+        self.keep(IncomingKind::Noise, bytes, exchange);
+        self.hub.ring();
+    }
+
     fn understand(self: &Arc<Self>, bytes: &[u8], exchange: ExchangeId, at: Instant, origin: Origin) -> bool {
         let Some(message) = message::read(bytes) else {
             let batch = self.state().batches.then(|| message::read_batch(bytes)).flatten();

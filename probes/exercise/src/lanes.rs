@@ -86,7 +86,7 @@ impl<'a> Trials<'a> {
         let mut lanes: Vec<Lane> = Vec::new();
         loop {
             self.open_lanes(&mut lanes)?;
-            self.feed_primary(&mut primary)?;
+            // Lanes first: what they give up is for the primary session, and must be seen before the end is.
             let mut at = 0;
             while at < lanes.len() {
                 if self.feed_lane(&mut lanes[at])? {
@@ -95,6 +95,7 @@ impl<'a> Trials<'a> {
                     lanes.swap_remove(at);
                 }
             }
+            self.feed_primary(&mut primary)?;
             if !self.collect(&mut primary, &mut lanes)? {
                 break;
             }

@@ -27,8 +27,7 @@ pub(crate) fn strains(
     requests: &mut u32,
 ) -> Result<Vec<Strain>, Fault> {
     if tried.iter().any(|tried| tried.standing == Standing::Skipped) {
-        let skipped =
-            |check| Strain { check, subject: None, lost: Some(WAS_SKIPPED), evidence: Vec::new() };
+        let skipped = |check| Strain { check, subject: None, lost: Some(WAS_SKIPPED), evidence: Vec::new() };
         return Ok(vec![skipped(CONTENTION), skipped(PAYLOAD)]);
     }
     let params = |tried: &Tried| {

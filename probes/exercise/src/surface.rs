@@ -80,9 +80,8 @@ impl Tool {
 
 fn first_string_property(entry: View<'_>) -> Option<String> {
     let properties = entry.member("inputSchema")?.member("properties")?.members()?;
-    let is_string = |schema: View<'_>| {
-        schema.member("type").and_then(View::string).is_some_and(|kind| kind == "string")
-    };
+    let is_string =
+        |schema: View<'_>| schema.member("type").and_then(View::string).is_some_and(|kind| kind == "string");
     let strings = properties.into_iter().filter(|(_, schema)| is_string(*schema)).map(|(name, _)| name);
     strings.min().map(Cow::into_owned)
 }

@@ -59,7 +59,7 @@ fn a_good_server_loses_nothing() {
     assert_eq!(run.requests(), 4 + 4 + 3 + 2);
     let order: Vec<_> = run.scores.iter().map(|(area, ..)| area.as_str()).collect();
     assert_eq!(order, ["error-honesty", "coverage", "reliability"], "what is known is told at once");
-    assert_eq!(run.outcome.unwrap().attempts, run.sent.len() as u32 + run.openings);
+    assert_eq!(run.outcome.as_ref().unwrap().attempts, run.requests());
 }
 
 #[test]
@@ -148,9 +148,8 @@ fn rejected_arguments_are_named() {
 
 #[test]
 fn a_tool_that_always_fails_is_consistent_and_worth_nothing() {
-    let run = run(script(&["a"]).on_request(|sent| {
-        if is_valid(sent) { Reply::result(json!({"isError": true})) } else { good(sent) }
-    }));
+    let run = run(script(&["a"])
+        .on_request(|sent| if is_valid(sent) { Reply::result(json!({"isError": true})) } else { good(sent) }));
     assert_eq!(scores(&run), [Some(100.0), Some(0.0), Some(0.0)]);
     assert_eq!(
         lost(&run),
@@ -164,9 +163,9 @@ fn a_result_must_keep_to_its_schema() {
     let entry = || {
         let mut entry = tool("a");
         entry["outputSchema"] = json!({"type": "object"});
-        Script::new([entry]).arguments("a", json!({"q": "tea"})).on_validate(|_, instance| {
-            if instance.is_object() { Ok(()) } else { Err(vec![String::new()]) }
-        })
+        Script::new([entry])
+            .arguments("a", json!({"q": "tea"}))
+            .on_validate(|_, instance| if instance.is_object() { Ok(()) } else { Err(vec![String::new()]) })
     };
     let broken = pair("reliability.output-schema", "reliability-output-schema-broken");
     assert!(lost(&run(entry().on_request(good))).contains(&broken), "structuredContent is absent");
@@ -258,9 +257,8 @@ fn an_unhandled_payload_is_lost() {
         if sent.method == "ping" { Reply::fault(Cause::TimedOut).after_ms(15_000) } else { good(sent) }
     }));
     assert_eq!(lost(&dead), unhandled, "the session must live on");
-    let no_ping = run(script(&["a"]).on_request(|sent| {
-        if sent.method == "ping" { Reply::error(-32601, "no such method") } else { good(sent) }
-    }));
+    let no_ping = run(script(&["a"])
+        .on_request(|sent| if sent.method == "ping" { Reply::error(-32601, "no such method") } else { good(sent) }));
     assert_eq!(lost(&no_ping), [], "any reply is a sign of life");
 }
 

@@ -45,7 +45,8 @@ fn honesty(outcome: &Result<Answer, Fault>) -> Option<&'static str> {
     match CallClass::of(outcome) {
         CallClass::Rejected => None,
         CallClass::ToolError => {
-            let says = outcome.as_ref().ok().and_then(Answer::tool_result).is_some_and(|result| result.says_something());
+            let says =
+                outcome.as_ref().ok().and_then(Answer::tool_result).is_some_and(|result| result.says_something());
             (!says).then_some("honesty-empty-error")
         }
         CallClass::RpcError => Some("honesty-wrong-code"),
@@ -257,6 +258,7 @@ mod tests {
 
     type Outcome = Result<Answer, Fault>;
 
+    #[expect(clippy::unnecessary_wraps, reason = "an outcome, as faults are")]
     fn answer(reply: Result<Value, Value>) -> Outcome {
         let reply = reply.map(Json::from).map_err(Json::from);
         Ok(Answer { exchange: 1, elapsed_us: 1_999, status: None, reply })

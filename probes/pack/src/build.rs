@@ -101,7 +101,7 @@ pub fn build(root: &Path, std: &Std, folder: &Path) -> Result<Lock> {
 
 /// A component from a core module that carries its world.
 fn componentize(module: &[u8]) -> Result<Vec<u8>> {
-    let encoded = ComponentEncoder::default().validate(true).module(module).and_then(|encoder| encoder.encode());
+    let encoded = ComponentEncoder::default().validate(true).module(module).and_then(ComponentEncoder::encode);
     encoded.map_err(|error| format!("{error:#}"))
 }
 

@@ -32,7 +32,7 @@ pub fn dist(root: &Path) -> PathBuf {
 /// SHA-256 in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

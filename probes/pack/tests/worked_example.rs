@@ -111,7 +111,10 @@ fn the_worked_example_comes_out_exactly() {
     assert_eq!(total, 6_460, "64.6, shown as 65");
     let untimed = exercise.number("score_without_latency").unwrap();
     assert_eq!(untimed.to_string(), "67");
-    assert_eq!(exercise.scores.iter().find(|(area, ..)| area == "reliability").unwrap().2.unwrap().round().to_string(), "67");
+    assert_eq!(
+        exercise.scores.iter().find(|(area, ..)| area == "reliability").unwrap().2.unwrap().round().to_string(),
+        "67"
+    );
     let untimed_total: u32 = areas.iter().map(|(weight, score, _)| weight * score).sum::<u32>() + 20 * (67 - 65);
     assert_eq!(untimed_total, 6_500, "65");
 

@@ -8,6 +8,7 @@ mod negotiation;
 mod surfaces;
 mod talk;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use mcpeval_probe::{
@@ -86,7 +87,7 @@ fn pagination(target: &Target) -> Judged {
         let name = if tool.class == ToolClass::Invalid {
             // Findings name it by its position: what it calls itself stands in the entry alone.
             let entry = target.entry(position);
-            entry.view().member("name").and_then(View::string).map(|name| name.into_owned())
+            entry.view().member("name").and_then(View::string).map(Cow::into_owned)
         } else {
             Some(tool.name)
         };
@@ -218,7 +219,8 @@ impl Probe for Protocol {
         let attempts = talk.requests();
         if !talk.completed_any() {
             // Nothing was answered: one loss says it all.
-            let evidence = checks.into_iter().filter(|(check, _)| *check == PING).flat_map(|(_, judged)| judged.evidence);
+            let evidence =
+                checks.into_iter().filter(|(check, _)| *check == PING).flat_map(|(_, judged)| judged.evidence);
             Finding::fail(PING, CALL_FAILED).evidence(evidence).submit();
             report::score(AREA, 0.0);
             return Ok(Outcome { attempts, first_failure: None });

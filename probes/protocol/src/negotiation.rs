@@ -20,7 +20,10 @@ const INCONSISTENT: &str = "protocol-negotiation-inconsistent-support";
 fn is_date_shaped(revision: &str) -> bool {
     let bytes = revision.as_bytes();
     bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, byte)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() })
+        && bytes
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() })
 }
 
 /// The date-shaped revision that an answer to an opening chooses, or that a refusal lists first.
@@ -107,17 +110,17 @@ mod tests {
         (judged.unwrap().lost, offered)
     }
 
-    fn chooses(revision: &str) -> Result<Value, Value> {
-        Ok(json!({"protocolVersion": revision, "capabilities": {}}))
+    fn chooses(revision: &str) -> Value {
+        json!({"protocolVersion": revision, "capabilities": {}})
     }
 
-    fn declines(code: i64, supported: Value) -> Result<Value, Value> {
-        Err(json!({"code": code, "message": "no", "data": {"supported": supported}}))
+    fn declines(code: i64, supported: &[&str]) -> Value {
+        json!({"code": code, "message": "no", "data": {"supported": supported}})
     }
 
     #[test]
     fn a_current_server_costs_one_opening() {
-        let (lost, offered) = judged("2025-11-25", &[("2000-01-01", chooses("2025-11-25"))]);
+        let (lost, offered) = judged("2025-11-25", &[("2000-01-01", Ok(chooses("2025-11-25")))]);
         assert_eq!((lost, offered), (None, vec!["2000-01-01".to_owned()]));
     }
 
@@ -125,43 +128,43 @@ mod tests {
     fn an_older_server_is_asked_to_stand_by_its_answer() {
         let (lost, offered) = judged(
             "2024-11-05",
-            &[("2024-11-05", chooses("2024-11-05")), ("2000-01-01", chooses("2024-11-05"))],
+            &[("2024-11-05", Ok(chooses("2024-11-05"))), ("2000-01-01", Ok(chooses("2024-11-05")))],
         );
         assert_eq!((lost, offered.len()), (None, 2));
-        let (lost, _) = judged("2024-11-05", &[("2024-11-05", chooses("2025-03-26"))]);
+        let (lost, _) = judged("2024-11-05", &[("2024-11-05", Ok(chooses("2025-03-26")))]);
         assert_eq!(lost, Some(INCONSISTENT));
     }
 
     #[test]
     fn another_answer_to_the_unknown_is_confirmed() {
-        let other = [("2000-01-01", chooses("2025-06-18")), ("2025-06-18", chooses("2025-06-18"))];
+        let other = [("2000-01-01", Ok(chooses("2025-06-18"))), ("2025-06-18", Ok(chooses("2025-06-18")))];
         let (lost, offered) = judged("2025-11-25", &other);
         assert_eq!((lost, offered.len()), (None, 2));
-        let moved = [("2000-01-01", chooses("2025-06-18")), ("2025-06-18", chooses("2025-11-25"))];
+        let moved = [("2000-01-01", Ok(chooses("2025-06-18"))), ("2025-06-18", Ok(chooses("2025-11-25")))];
         assert_eq!(judged("2025-11-25", &moved).0, Some(INCONSISTENT));
     }
 
     #[test]
     fn the_unknown_must_not_come_back() {
-        assert_eq!(judged("2025-11-25", &[("2000-01-01", chooses("2000-01-01"))]).0, Some(ECHOED));
+        assert_eq!(judged("2025-11-25", &[("2000-01-01", Ok(chooses("2000-01-01")))]).0, Some(ECHOED));
     }
 
     #[test]
     fn a_refusal_that_lists_revisions_is_an_answer() {
         for code in DECLINED {
-            let lists = [("2000-01-01", declines(code, json!(["2025-11-25"])))];
+            let lists = [("2000-01-01", Err(declines(code, &["2025-11-25"])))];
             assert_eq!(judged("2025-11-25", &lists).0, None);
         }
-        let lists = [("2000-01-01", declines(-32602, json!(["latest"])))];
+        let lists = [("2000-01-01", Err(declines(-32602, &["latest"])))];
         assert_eq!(judged("2025-11-25", &lists).0, Some(INVALID));
-        let other = [("2000-01-01", declines(-32603, json!(["2025-11-25"])))];
+        let other = [("2000-01-01", Err(declines(-32603, &["2025-11-25"])))];
         assert_eq!(judged("2025-11-25", &other).0, Some(INVALID));
     }
 
     #[test]
     fn the_answer_must_be_a_date() {
         for odd in ["1.0", "", "2025-11-25T", "2025/11/25"] {
-            assert_eq!(judged("2025-11-25", &[("2000-01-01", chooses(odd))]).0, Some(INVALID), "{odd}");
+            assert_eq!(judged("2025-11-25", &[("2000-01-01", Ok(chooses(odd)))]).0, Some(INVALID), "{odd}");
         }
     }
 

@@ -28,17 +28,15 @@ fn reasons(run: &Run) -> Vec<(String, String)> {
 
 #[test]
 fn a_good_server_passes_everything_in_order() {
-    let greeting = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}, "prompts": {}}});
+    let greeting =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}, "prompts": {}}});
     let run = run(Script::new([tool("a"), tool("b")]).http().greeting(greeting).on_request(good));
     assert_eq!(run.lost(), []);
     assert_eq!(run.score("protocol"), Some(100.0));
     assert_eq!(run.methods(), ["mcpeval/unknown", "ping", "tools/call", "resources/list", "prompts/list"]);
     assert_eq!(run.requests(), 6);
     let checks: Vec<_> = run.findings.iter().map(|finding| finding.check.as_str()).collect();
-    assert_eq!(
-        checks,
-        [UNKNOWN_METHOD, PING, UNKNOWN_TOOL, PAGINATION, SURFACES, NEGOTIATION, NOTIFICATION_STATUS]
-    );
+    assert_eq!(checks, [UNKNOWN_METHOD, PING, UNKNOWN_TOOL, PAGINATION, SURFACES, NEGOTIATION, NOTIFICATION_STATUS]);
 }
 
 #[test]
@@ -65,7 +63,11 @@ fn each_sin_costs_its_check() {
         (but("ping", || Reply::fault(Cause::Malformed)), PING, CALL_FAILED),
         (Script::new([tool("a"), tool("a")]).on_request(good), PAGINATION, "protocol-pagination-invalid"),
         (Script::new([tool("a/b"), tool("a/b")]).on_request(good), PAGINATION, "protocol-pagination-invalid"),
-        (Script::new([tool("a")]).on_request(good).listing_fault(Cause::TimedOut), PAGINATION, "protocol-pagination-invalid"),
+        (
+            Script::new([tool("a")]).on_request(good).listing_fault(Cause::TimedOut),
+            PAGINATION,
+            "protocol-pagination-invalid",
+        ),
         (Script::new([]).on_request(good).on_greet(|_| Reply::fault(Cause::Closed)), NEGOTIATION, CALL_FAILED),
     ] {
         let run = run(script);
