@@ -22,7 +22,8 @@ fn main() -> io::Result<()> {
         return Ok(());
     }
     let mut out = io::stdout().lock();
-    writeln!(out, "median of {RUNS} runs each, target in brackets")?;
+    let profile = if cfg!(debug_assertions) { ", debug build: the targets are for `cargo bench`" } else { "" };
+    writeln!(out, "median of {RUNS} runs each, target in brackets{profile}")?;
     let fixture: Vec<OsString> = vec![programs!().server.into(), "good".into()];
     against_bare(&mut out, "fixture server", &fixture)?;
     if let Some(real) = Real::find("the benchmark on server-memory") {

@@ -120,6 +120,17 @@ pub const ROWS: &[Row] = &[
     ),
     http("notify-200", Verdict::Loses(&[("protocol.notification-status", "-", "protocol-notification-status")])),
     http("notify-204", Verdict::Loses(&[("protocol.notification-status", "-", "protocol-notification-status")])),
+    stdio(
+        "dies-of-ping",
+        Verdict::Loses(&[
+            ("protocol.ping", "-", "protocol-call-failed"),
+            ("reliability.payload", "*", "reliability-payload-unhandled"),
+        ]),
+    ),
+    stdio("dies-of-unknown-method", Verdict::Loses(&[("protocol.unknown-method", "-", "protocol-call-failed")])),
+    stdio("dies-of-unknown-tool", Verdict::Loses(&[("protocol.unknown-tool", "-", "protocol-call-failed")])),
+    stdio("dies-of-revision", Verdict::Loses(&[("protocol.negotiation", "-", "protocol-call-failed")])),
+    stdio("surface-dies", Verdict::Loses(&[("protocol.surfaces", "*", "protocol-call-failed")])),
     // catalog
     stdio("short-description", Verdict::Loses(&[("catalog.description", "odd_tool", "catalog-short-description")])),
     stdio(
@@ -327,6 +338,30 @@ pub const ROWS: &[Row] = &[
     http("head-huge", LAST_CALL),
     http("status-once", LAST_CALL),
     http("garbage-head", LAST_CALL),
+    // Nothing is completed after the fault, and of the protocol one loss says so.
+    http(
+        "opens-once",
+        Verdict::Loses(&[
+            ("protocol.ping", "-", "protocol-call-failed"),
+            ("reliability.success", "get_price", "reliability-call-failed"),
+            ("reliability.consistent", "get_price", "reliability-inconsistent"),
+            ("reliability.contention", "*", "reliability-contention-failed"),
+            ("reliability.payload", "*", "reliability-payload-unhandled"),
+        ]),
+    ),
+    http(
+        "initializes-once",
+        Verdict::Loses(&[
+            ("protocol.unknown-method", "-", "protocol-call-failed"),
+            ("protocol.ping", "-", "protocol-call-failed"),
+            ("protocol.unknown-tool", "-", "protocol-call-failed"),
+            ("protocol.notification-status", "-", "protocol-call-failed"),
+            ("reliability.success", "get_price", "reliability-call-failed"),
+            ("reliability.consistent", "get_price", "reliability-inconsistent"),
+            ("reliability.contention", "*", "reliability-contention-failed"),
+            ("reliability.payload", "*", "reliability-payload-unhandled"),
+        ]),
+    ),
 ];
 
 const INVALID_ENTRY: Verdict = Verdict::Loses(&[("catalog.entry", "odd_tool", "catalog-invalid-entry")]);
@@ -410,6 +445,11 @@ impl Row {
     /// Whether the row loses that check.
     pub fn loses(&self, check: &str) -> bool {
         matches!(self.verdict, Verdict::Loses(lost) if lost.iter().any(|(id, ..)| *id == check))
+    }
+
+    /// Whether the row loses that check for that reason.
+    pub fn gives(&self, check: &str, reason: &str) -> bool {
+        matches!(self.verdict, Verdict::Loses(lost) if lost.iter().any(|(id, _, label)| (*id, *label) == (check, reason)))
     }
 
     /// Whether the row judges that check and does not lose it.

@@ -57,7 +57,8 @@ const IMPORTS: &[(&str, &str, &str, &str)] = &[
 ];
 
 /// Functions that return what the contract does not have: the network handle.
-const NETWORK: &str = r#"(import "wasi:sockets/instance-network@0.2.0" "instance-network" (func $network (result i32)))"#;
+const NETWORK: &str =
+    r#"(import "wasi:sockets/instance-network@0.2.0" "instance-network" (func $network (result i32)))"#;
 
 /// The few functions of WASI that hostile components ask for. Only what is named is imported.
 const WASI: &[(&str, &str)] = &[
@@ -223,9 +224,8 @@ pub fn build_for_version(guest: &Guest, version: &str) -> Vec<u8> {
     let at = |text: &str| text.replace(&format!("@{VERSION}"), &format!("@{version}"));
     let mut module = assemble(&at(&source(guest)), guest.name);
     let mut resolve = Resolve::default();
-    let mut push = |name: &str, text: &str| {
-        resolve.push_str(name, text).unwrap_or_else(|error| panic!("{name}: {error:#}"))
-    };
+    let mut push =
+        |name: &str, text: &str| resolve.push_str(name, text).unwrap_or_else(|error| panic!("{name}: {error:#}"));
     push("probe.wit", &at(CONTRACT));
     for (name, text) in WASI {
         push(name, text);

@@ -47,24 +47,18 @@ fn pairs(report: &Report) -> BTreeSet<Pair> {
 fn verify(fault: Fault, http: bool, good: &BTreeSet<Pair>) -> Result<(), String> {
     let place = Place::new(programs!());
     let outcome = score(&place, Some(fault), http);
-    let told = |what: &str| format!("{} {what}; exit code {:?}; stderr: {}\n", fault.name(), outcome.code, outcome.stderr);
+    let told =
+        |what: &str| format!("{} {what}; exit code {:?}; stderr: {}\n", fault.name(), outcome.code, outcome.stderr);
     let report = Report::read(&outcome.stdout).map_err(|error| told(&error))?;
     if outcome.code != Some(0) {
         return Err(told("has no readiness"));
     }
     let silent = fault.http_only() && !http;
-    let costs: BTreeSet<Pair> = fault
-        .costs()
-        .iter()
-        .filter(|_| !silent)
-        .map(|cost| (cost.check.to_owned(), cost.reason.to_owned()))
-        .collect();
+    let costs: BTreeSet<Pair> =
+        fault.costs().iter().filter(|_| !silent).map(|cost| (cost.check.to_owned(), cost.reason.to_owned())).collect();
     let timed = costs.iter().any(|(check, _)| check == LATENCY);
-    let lost: BTreeSet<Pair> = pairs(&report)
-        .difference(good)
-        .filter(|(check, _)| timed || check != LATENCY)
-        .cloned()
-        .collect();
+    let lost: BTreeSet<Pair> =
+        pairs(&report).difference(good).filter(|(check, _)| timed || check != LATENCY).cloned().collect();
     if lost == costs { Ok(()) } else { Err(told(&format!("loses {lost:?} in place of {costs:?}"))) }
 }
 

@@ -86,7 +86,10 @@ const TABLE: &[(Guest, Verdict)] = &[
     (guest!("honest", |manifest| "{".clone_into(&mut manifest.config_schema)), Verdict::Undescribed),
     (guest!("honest", |manifest| r#"{"type":"objekt"}"#.clone_into(&mut manifest.config_schema)), Verdict::Undescribed),
     (guest!("honest", |manifest| manifest.needs = vec!["transport.pigeon".to_owned()]), Verdict::Refused("needs")),
-    (guest!("honest", |manifest| manifest.needs = vec!["transport.http".to_owned()]), Verdict::Refused("transport.http")),
+    (
+        guest!("honest", |manifest| manifest.needs = vec!["transport.http".to_owned()]),
+        Verdict::Refused("transport.http"),
+    ),
     (guest!("honest", many_checks), Verdict::Undescribed),
     (guest!("honest", |manifest| manifest.checks = vec!["catalog.entry".to_owned()]), Verdict::Undescribed),
     (guest!("honest", |manifest| "broken".clone_into(&mut manifest.reasons[0].0)), Verdict::Undescribed),
@@ -145,7 +148,8 @@ fn judge(place: &Place, verdict: Verdict, outcome: &Outcome) -> Result<(), Strin
         }
         Verdict::Scored | Verdict::Faulted | Verdict::FaultedLate => {}
     }
-    let report = mcpeval_tests::report::Report::read(&outcome.stdout).map_err(|error| format!("{error}: {}", told()))?;
+    let report =
+        mcpeval_tests::report::Report::read(&outcome.stdout).map_err(|error| format!("{error}: {}", told()))?;
     expect(report.area_score("catalog") == Some(100), "the next area suffers")?;
     let fault = report.at("/readiness_error") == "component-fault" && outcome.code == Some(3);
     match verdict {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcpeval_tests::programs;
-use mcpeval_tests::run::{Place, Running, PATIENCE};
+use mcpeval_tests::run::{PATIENCE, Place, Running};
 
 /// Far below any timeout of the program.
 const QUICK: Duration = Duration::from_secs(10);

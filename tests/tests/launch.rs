@@ -61,12 +61,17 @@ fn a_signal_is_named() {
 #[test]
 fn a_child_inherits_the_environment_without_what_belongs_to_the_program() {
     let place = Place::new(programs!());
-    let mut command = place.mcpeval(["score", "--format", "json", "--env", "GIVEN=yes", "--env", "MCPEVAL_GIVEN=yes", "--"]);
+    let mut command =
+        place.mcpeval(["score", "--format", "json", "--env", "GIVEN=yes", "--env", "MCPEVAL_GIVEN=yes", "--"]);
     command.args(["/bin/sh", "-c", "env | grep -E '^(INHERITED|GIVEN|MCPEVAL)' >&2; exit 3"]);
     command.env("INHERITED", "yes").env("MCPEVAL_LOG", "warn").env("MCPEVAL_HTTP_AUTHORIZATION", "Bearer swordfish");
     let outcome = mcpeval_tests::run::Running::start(command).finish(mcpeval_tests::run::PATIENCE);
     for line in ["INHERITED=yes", "GIVEN=yes", "MCPEVAL_GIVEN=yes"] {
-        assert!(outcome.stderr.lines().any(|printed| printed.trim_start_matches([' ', '|']) == line), "{line} is missing: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.lines().any(|printed| printed.trim_start_matches([' ', '|']) == line),
+            "{line} is missing: {}",
+            outcome.stderr
+        );
     }
     assert!(!outcome.stderr.contains("MCPEVAL_LOG") && !outcome.stderr.contains("swordfish"), "{}", outcome.stderr);
 }

@@ -22,7 +22,11 @@ fn a_writer_is_never_called() {
             let place = Place::new(programs!());
             let outcome = place.score(options, server);
             assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-            assert_eq!(called(&place), set(&["find_item", "get_price", "mcpeval-unknown-tool"]), "{server} {options:?}");
+            assert_eq!(
+                called(&place),
+                set(&["find_item", "get_price", "mcpeval-unknown-tool"]),
+                "{server} {options:?}"
+            );
         }
     }
 }

@@ -66,7 +66,8 @@ struct Listening {
 
 impl Listening {
     fn start(mut command: Command, port: u16) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("node");
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("node");
         let stderr = child.stderr.take().expect("it is piped");
         let (sender, lines) = mpsc::channel();
         // Reads to the end, so that the server never waits for a reader.

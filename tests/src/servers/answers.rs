@@ -21,6 +21,22 @@ pub(super) const FIXTURES: &[Fixture] = &[
     fixture("no-ping", "refuses ping", |_, message| {
         (message.method == "ping").then(|| Err(RpcError::new(-32601, "Method not found")))
     }),
+    fixture("dies-of-ping", "exits at ping", |_, message| exit_if(message.method == "ping")),
+    fixture("dies-of-unknown-method", "exits at a method it does not know", |_, message| {
+        exit_if(message.method == "mcpeval/unknown")
+    }),
+    fixture("dies-of-unknown-tool", "exits at a call of a tool it does not have", |good, message| {
+        exit_if(message.method == "tools/call" && good.entry(message.tool()).is_none())
+    }),
+    fixture("dies-of-revision", "exits at a revision it does not know", |_, message| {
+        exit_if(message.params["protocolVersion"] == "2000-01-01")
+    }),
+    fixture("surface-dies", "declares resources and exits when they are to be listed", |good, message| {
+        match message.method.as_str() {
+            "initialize" => declare(good, message),
+            method => exit_if(method == "resources/list"),
+        }
+    }),
     fixture("unknown-tool-accepted", "calls a tool that it does not list", |good, message| {
         (message.method == "tools/call" && good.entry(message.tool()).is_none()).then(|| Ok(text("done")))
     }),
@@ -111,7 +127,9 @@ pub(super) const FIXTURES: &[Fixture] = &[
     fixture("rpc-error-once", "answers one of three valid calls with an internal error", |_, message| {
         message.last.then(|| Err(RpcError::new(-32603, "oops")))
     }),
-    fixture("canary", "nothing is wrong: says one word wherever prose may stand", canary),
+    fixture("canary", "nothing is wrong: says one word wherever prose may stand", |good, message| {
+        Some(canary(good, message))
+    }),
     fixture("slow", "takes more than 100 ms for a call", |good, message| {
         if valid(good, message) {
             thread::sleep(SLOW);
@@ -137,10 +155,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
         message.last.then(|| Ok(text(&"x".repeat(9 << 20))))
     }),
     fixture("dies-of-payload", "exits when a message is larger than 100,000 bytes", |_, message| {
-        if message.size > 100_000 {
-            std::process::exit(1);
-        }
-        None
+        exit_if(message.size > 100_000)
     }),
     fixture("tools-no-array", "lists its tools as an object", |_, message| {
         (message.method == "tools/list").then(|| Ok(json!({"tools": {}})))
@@ -178,7 +193,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
 /// The word that no report may hold.
 pub const CANARY: &str = "swordfish-7f3a";
 
-fn canary(good: &Good, message: &Message) -> Option<Reply> {
+fn canary(good: &Good, message: &Message) -> Reply {
     let mut reply = good.answer(message);
     match &mut reply {
         Err(error) => {
@@ -211,12 +226,17 @@ fn canary(good: &Good, message: &Message) -> Option<Reply> {
             _ => {}
         },
     }
-    Some(reply)
+    reply
 }
 
 /// A result with one text block.
 fn text(words: &str) -> Value {
     json!({"content": [{"type": "text", "text": words}]})
+}
+
+/// Ends the process without an answer, or leaves the answer to the good server.
+fn exit_if(fatal: bool) -> Option<Reply> {
+    if fatal { std::process::exit(1) } else { None }
 }
 
 /// Whether it is a valid call of `get_price`.

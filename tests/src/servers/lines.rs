@@ -64,12 +64,20 @@ pub(super) const FIXTURES: &[Fixture] = &[
             replace(line, b"\"content\":", nested.as_bytes())
         })
     }),
-    fixture("deep-structured", "puts objects nested 10,000 times into the structured content of one answer", |message, line| {
-        spoil(message, line, |line| {
-            let nested = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
-            replace(line, b"\"structuredContent\":{", format!("\"structuredContent\":{{\"more\":{nested},").as_bytes())
-        })
-    }),
+    fixture(
+        "deep-structured",
+        "puts objects nested 10,000 times into the structured content of one answer",
+        |message, line| {
+            spoil(message, line, |line| {
+                let nested = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
+                replace(
+                    line,
+                    b"\"structuredContent\":{",
+                    format!("\"structuredContent\":{{\"more\":{nested},").as_bytes(),
+                )
+            })
+        },
+    ),
     fixture("duplicate-keys", "repeats a member of the message in one answer", |message, line| {
         spoil(message, line, |line| replace(line, b"\"jsonrpc\"", b"\"jsonrpc\":\"2.0\",\"jsonrpc\""))
     }),

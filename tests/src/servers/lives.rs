@@ -86,7 +86,11 @@ pub(super) const FIXTURES: &[Fixture] = &[
             Ok(())
         });
     }),
-    fixture("needs-ping", "sends ping, and a method nobody knows, before each answer, and waits for the right replies", needs_ping),
+    fixture(
+        "needs-ping",
+        "sends ping, and a method nobody knows, before each answer, and waits for the right replies",
+        needs_ping,
+    ),
     fixture("early-notification", "sends a notification before it is initialized", |good| {
         if write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n").is_ok() {
             serve(good, GOOD);
@@ -95,7 +99,9 @@ pub(super) const FIXTURES: &[Fixture] = &[
     fixture("answers-initialized", "answers the notification that it is initialized with an error", |good| {
         each(good, |_, message| {
             if message.method == "notifications/initialized" {
-                write(b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n")?;
+                write(
+                    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n",
+                )?;
             }
             Ok(())
         });
@@ -119,12 +125,16 @@ pub(super) const FIXTURES: &[Fixture] = &[
             serve(good, GOOD);
         }
     }),
-    fixture("hangs-with-children", "starts two children that outlive it, ignores SIGTERM, and never answers a call", |_| {
-        for name in ["linger", "linger-own-session"] {
-            let _ = lingerer(name).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-        }
-        ignore_term("hangs-at-call");
-    }),
+    fixture(
+        "hangs-with-children",
+        "starts two children that outlive it, ignores SIGTERM, and never answers a call",
+        |_| {
+            for name in ["linger", "linger-own-session"] {
+                let _ = lingerer(name).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+            }
+            ignore_term("hangs-at-call");
+        },
+    ),
     fixture("hangs-at-initialize", "never answers initialize, and ignores the end of its input", |good| {
         each(good, |_, _| {
             thread::sleep(LEFT_ALONE);
