@@ -349,19 +349,6 @@ pub const ROWS: &[Row] = &[
             ("reliability.payload", "*", "reliability-payload-unhandled"),
         ]),
     ),
-    http(
-        "initializes-once",
-        Verdict::Loses(&[
-            ("protocol.unknown-method", "-", "protocol-call-failed"),
-            ("protocol.ping", "-", "protocol-call-failed"),
-            ("protocol.unknown-tool", "-", "protocol-call-failed"),
-            ("protocol.notification-status", "-", "protocol-call-failed"),
-            ("reliability.success", "get_price", "reliability-call-failed"),
-            ("reliability.consistent", "get_price", "reliability-inconsistent"),
-            ("reliability.contention", "*", "reliability-contention-failed"),
-            ("reliability.payload", "*", "reliability-payload-unhandled"),
-        ]),
-    ),
 ];
 
 const INVALID_ENTRY: Verdict = Verdict::Loses(&[("catalog.entry", "odd_tool", "catalog-invalid-entry")]);

@@ -280,15 +280,25 @@ impl Place {
             .unwrap_or_default()
     }
 
-    /// Fails unless every process has ended and the temporary folder is empty again.
+    /// Whether every process has ended and the temporary folder is empty again; the error lists what is left.
+    pub fn clean(&self) -> Result<(), String> {
+        let left = machine::survivors_of(self.path(), SETTLING);
+        let folders = self.leftovers();
+        if left.is_empty() && folders.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<String> = left.iter().map(ToString::to_string).collect();
+        Err(format!("these processes are left: {}; these folders: {folders:?}\n", list.join(", ")))
+    }
+
+    /// Fails unless the place is [clean](Self::clean).
     ///
     /// # Panics
     /// When something is left.
     pub fn assert_clean(&self) {
-        let left = machine::survivors_of(self.path(), SETTLING);
-        let list: Vec<String> = left.iter().map(ToString::to_string).collect();
-        assert!(left.is_empty(), "these processes are left: {}", list.join(", "));
-        assert_eq!(self.leftovers(), Vec::<PathBuf>::new(), "these folders are left");
+        if let Err(left) = self.clean() {
+            panic!("{left}");
+        }
     }
 }
 

@@ -67,8 +67,6 @@ impl Request {
 pub struct Exchange<'a> {
     /// The message.
     pub message: &'a Message,
-    /// The session it belongs to, empty if none.
-    pub sender: &'a str,
     /// 1 for the first session that called a tool, 2 for the next; 0 for calls of none.
     pub caller: usize,
     /// The response; none for a notification.
@@ -288,14 +286,6 @@ pub(super) const FIXTURES: &[Fixture] = &[
             Ok(Handled::Not)
         }
     }),
-    reply("initializes-once", "fails one call, and takes no notification of a second session", |exchange| {
-        let late = !exchange.message.is_request() && exchange.sender != "session-1";
-        if late || exchange.message.last {
-            respond(exchange.stream, "503 Service Unavailable", "", b"")
-        } else {
-            Ok(Handled::Not)
-        }
-    }),
     reply("garbage-head", "answers one call with something that is not HTTP", |exchange| {
         if exchange.message.last {
             exchange.stream.write_all(b"SSH-2.0-shop\r\n\r\n")?;
@@ -438,7 +428,7 @@ fn answer(state: &Mutex<State>, sin: Sin, request: &Request, stream: &mut TcpStr
     let caller = caller(&mut server.callers, &message, &session);
     let reply = message.id.as_ref().and_then(|id| reply.map(|reply| response(id, &reply)));
     drop(guard);
-    let mut exchange = Exchange { message: &message, sender: &session, caller, reply, session: header, stream };
+    let mut exchange = Exchange { message: &message, caller, reply, session: header, stream };
     if let Sin::Http(Bend::Reply(bend)) = sin {
         let handled = bend(&mut exchange)?;
         if handled != Handled::Not {
