@@ -458,9 +458,24 @@ fn yaml(text: &str) -> Result<Node, Fault> {
     let spanned: serde_saphyr::Spanned<Yaml> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let mark = error.location().map_or(Mark::START, located);
         let words = error.without_snippet().to_string();
-        (mark, format!("not usable YAML: {}", words.lines().next().unwrap_or_default()))
+        (mark, format!("not usable YAML: {}", plain_words(words.lines().next().unwrap_or_default())))
     })?;
     Ok(Node { mark: located(spanned.referenced), kind: spanned.value.0 })
+}
+
+/// The parser's sentences where they speak to its callers, in words for whoever wrote the file.
+fn plain_words(words: &str) -> String {
+    let known = [
+        ("duplicate mapping key", "a key is given twice"),
+        ("multiple", "more than one document"),
+        ("alias replay limit", "its aliases expand to too many nodes"),
+        ("budget breached: Depth", "it is nested too deeply"),
+        ("budget breached", "it is too large"),
+    ];
+    known
+        .iter()
+        .find(|(part, _)| words.contains(part))
+        .map_or_else(|| words.to_owned(), |(_, plain)| (*plain).to_owned())
 }
 
 fn toml(text: &str) -> Result<Node, Fault> {

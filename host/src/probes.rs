@@ -210,9 +210,10 @@ impl Registry {
         let Some((name, bytes, compiled)) = BATTERY.get(position) else { return Ok(None) };
         let digest = guest::digest(bytes);
         let load = || guest::shipped(&self.engine, bytes, compiled);
-        self.load(digest, true, load).await.map(Some).map_err(|why| {
-            Error::unfinished(format!("the shipped component {name} cannot be used: {why}; install mcpeval again"))
-        })
+        self.load(digest, true, load)
+            .await
+            .map(Some)
+            .map_err(|why| Error::unfinished(format!("the shipped component {name} cannot be used: {why}")))
     }
 
     /// A component of a user. `pin` is its SHA-256 in hexadecimal.

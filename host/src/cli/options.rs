@@ -283,7 +283,7 @@ impl ReportOptions {
     }
 
     /// Where everything goes; checked, so that no evaluation is spent in vain.
-    pub(super) fn outputs(&self) -> Result<Outputs> {
+    pub(super) fn outputs(&self, run_log: Option<&Path>) -> Result<Outputs> {
         let outputs = Outputs {
             format: self.format.into(),
             output: self.output.clone(),
@@ -297,7 +297,7 @@ impl ReportOptions {
                 styled: self.output.is_none() && console::stdout_is_styled(),
             },
         };
-        outputs.check()?;
+        outputs.check(run_log)?;
         Ok(outputs)
     }
 }

@@ -50,8 +50,8 @@ pub(super) struct Score {
 impl Score {
     pub(super) fn run(&self, global: &Global) -> Result<u8> {
         let server = self.target.label()?;
-        let mut outputs = self.report.outputs()?;
         let run_log = self.run_log.path()?;
+        let mut outputs = self.report.outputs(run_log)?;
         let standard = self.battery.standard()?;
         let floors = self.battery.floors(&standard)?;
         let arguments = self.battery.arguments()?;

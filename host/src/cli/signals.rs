@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end an evaluation.
+//! SIGINT, SIGTERM and SIGHUP end an evaluation.
 
 use std::pin::pin;
 
@@ -17,11 +17,13 @@ pub(super) fn until_interrupted<T>(runtime: Runtime, work: impl Future<Output = 
         let cannot = |error: std::io::Error| Error::unfinished(format!("signals cannot be received: {error}"));
         let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+        let mut hang_up = signal(SignalKind::hangup()).map_err(cannot)?;
         let work = pin!(work);
         tokio::select! {
             biased;
             _ = interrupt.recv() => Err(Error::Interrupted(SignalKind::interrupt().as_raw_value())),
             _ = terminate.recv() => Err(Error::Interrupted(SignalKind::terminate().as_raw_value())),
+            _ = hang_up.recv() => Err(Error::Interrupted(SignalKind::hangup().as_raw_value())),
             result = work => result,
         }
     });

@@ -129,6 +129,9 @@ impl Recorder {
         if !in_range(score.score) || !score.untimed.is_none_or(in_range) {
             return Err(format!("the score of {area} is not within 0 to 100"));
         }
+        if self.areas.contains_key(&area) {
+            return Err(format!("the area {area} was scored twice"));
+        }
         self.areas.insert(area, score);
         Ok(())
     }

@@ -35,9 +35,9 @@ impl Outputs {
     ///
     /// # Errors
     /// A usage error if one file is named twice; otherwise unfinished, for want of a folder to write to.
-    pub fn check(&self) -> Result<()> {
-        let mut paths: Vec<&Path> =
-            self.output.iter().chain(self.reports.iter().map(|(_, path)| path)).map(PathBuf::as_path).collect();
+    pub fn check(&self, run_log: Option<&Path>) -> Result<()> {
+        let renderings = self.output.iter().chain(self.reports.iter().map(|(_, path)| path)).map(PathBuf::as_path);
+        let paths: Vec<&Path> = renderings.chain(run_log).collect();
         for path in &paths {
             if path.is_dir() {
                 return Err(Error::unfinished(format!("{}: this is a folder, not a file to write to", path.display())));
@@ -47,9 +47,9 @@ impl Outputs {
                 return Err(Error::unfinished(format!("{}: there is no folder {}", path.display(), folder.display())));
             }
         }
-        paths.sort_unstable();
-        match paths.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Error::usage(format!("{}: two renderings cannot share one file", pair[0].display()))),
+        let mut places = std::collections::HashSet::new();
+        match paths.into_iter().find(|path| !places.insert(place(path))) {
+            Some(path) => Err(Error::usage(format!("{}: two outputs cannot share one file", path.display()))),
             None => Ok(()),
         }
     }
@@ -68,6 +68,13 @@ impl Outputs {
             None => stdout(render(report, self.format, &self.text)?.as_bytes()),
         }
     }
+}
+
+/// Where a path leads, however it is spelt.
+fn place(path: &Path) -> PathBuf {
+    let folder = folder(path).canonicalize().unwrap_or_else(|_| folder(path).to_owned());
+    let named = path.file_name().map_or_else(|| path.to_owned(), |name| folder.join(name));
+    named.canonicalize().unwrap_or(named)
 }
 
 /// One rendering.
@@ -165,7 +172,7 @@ mod tests {
         let (json, text) = (folder.path().join("a.json"), folder.path().join("a.txt"));
         let report = assemble(&Example::worked().facts(), Label::new("shop").unwrap(), &Floors::default()).report;
         let outputs = outputs(Some(json.clone()), vec![(Format::Text, text.clone())]);
-        outputs.check().unwrap();
+        outputs.check(None).unwrap();
         outputs.write(&report).unwrap();
         assert_eq!(fs::read_to_string(json).unwrap(), report.to_json().unwrap());
         let text = fs::read_to_string(text).unwrap();
@@ -201,9 +208,9 @@ mod tests {
     fn checks_places_before_an_evaluation_is_spent() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
-        assert_eq!(outputs(Some(folder.path().to_owned()), vec![]).check().unwrap_err().exit_code(), 3);
-        assert_eq!(outputs(Some(folder.path().join("no/a")), vec![]).check().unwrap_err().exit_code(), 3);
-        assert_eq!(outputs(Some(file.clone()), vec![(Format::Text, file)]).check().unwrap_err().exit_code(), 2);
+        assert_eq!(outputs(Some(folder.path().to_owned()), vec![]).check(None).unwrap_err().exit_code(), 3);
+        assert_eq!(outputs(Some(folder.path().join("no/a")), vec![]).check(None).unwrap_err().exit_code(), 3);
+        assert_eq!(outputs(Some(file.clone()), vec![(Format::Text, file)]).check(None).unwrap_err().exit_code(), 2);
         assert!(replace(&folder.path().join("no/a"), b"").unwrap_err().to_string().contains("no/a"));
     }
 }

@@ -276,6 +276,8 @@ fn check_arguments(arguments: &BTreeMap<String, String>, catalog: &Catalog, poli
         let input = declared.get("inputSchema").cloned().unwrap_or_default();
         if let Err(errors) = schema::validate(&input, &parse(given)) {
             let first = errors.first().map_or("", String::as_str);
+            let first =
+                first.strip_prefix(": ").map_or_else(|| first.to_owned(), |keyword| format!("the top: {keyword}"));
             return Err(Error::usage(format!("{place} does not satisfy the input schema of {tool} at {first}")));
         }
     }

@@ -21,7 +21,15 @@ const METHOD_NOT_FOUND: i64 = -32601;
 struct Page {
     exchange: u32,
     tools: Vec<Box<RawValue>>,
-    next: Option<String>,
+    next: Next,
+}
+
+/// Where a page says that the listing goes on.
+enum Next {
+    End,
+    Cursor(String),
+    /// Something that is no string.
+    Unusable,
 }
 
 enum Reply {
@@ -73,7 +81,16 @@ pub async fn list(session: &Session, context: &Context, timeout: Duration) -> Re
             break;
         }
         catalog.entries.append(&mut entries);
-        let Some(next) = page.next else { break };
+        let next = match page.next {
+            Next::Cursor(next) => next,
+            Next::End => break,
+            Next::Unusable => {
+                let fault =
+                    Fault::new(Cause::Malformed, "a nextCursor of tools/list is no string").citing(page.exchange);
+                catalog.fault = Some(fault);
+                break;
+            }
+        };
         if !cursors.insert(next.clone()) {
             // An empty cursor is followed once; given again it is the end.
             if !next.is_empty() {
@@ -89,7 +106,25 @@ pub async fn list(session: &Session, context: &Context, timeout: Duration) -> Re
         }
         cursor = Some(next);
     }
+    suspect_twins(&mut catalog);
     Ok(catalog)
+}
+
+/// Which of several entries with one name the server would run is its secret: if any of them declares that it writes, a
+/// call might, so all of them do.
+fn suspect_twins(catalog: &mut Catalog) {
+    let writers: HashSet<String> = catalog
+        .entries
+        .iter()
+        .filter(|entry| entry.hinted == ToolClass::Writer)
+        .map(|entry| entry.label.clone())
+        .collect();
+    for entry in catalog.entries.iter_mut().filter(|entry| writers.contains(&entry.label)) {
+        entry.hinted = ToolClass::Writer;
+        if entry.class != ToolClass::Invalid {
+            entry.class = ToolClass::Writer;
+        }
+    }
 }
 
 async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeout: Duration) -> Result<Reply, Fault> {
@@ -97,7 +132,7 @@ async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeou
     struct Listing {
         tools: Vec<Box<RawValue>>,
         #[serde(rename = "nextCursor", default)]
-        next: Option<String>,
+        next: serde_json::Value,
     }
     let params = cursor.map_or_else(|| "{}".into(), |cursor| format!("{{\"cursor\":{}}}", message::quoted(cursor)));
     let answer = session.request(context, LIST, Some(&params), timeout).await?;
@@ -107,8 +142,15 @@ async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeou
     };
     match &answer.reply {
         Ok(result) => match serde_json::from_str::<Listing>(result) {
-            Ok(Listing { tools, next }) => Ok(Reply::Page(Page { exchange: answer.exchange, tools, next })),
-            Err(_) => unusable("a result of tools/list holds no array of tools or no usable cursor".into(), None),
+            Ok(Listing { tools, next }) => {
+                let next = match next {
+                    serde_json::Value::Null => Next::End,
+                    serde_json::Value::String(next) => Next::Cursor(next),
+                    _ => Next::Unusable,
+                };
+                Ok(Reply::Page(Page { exchange: answer.exchange, tools, next }))
+            }
+            Err(_) => unusable("a result of tools/list holds no array of tools".into(), None),
         },
         Err(error) => {
             let code = message::error_code(error);
@@ -218,6 +260,20 @@ mod tests {
         let raw = r#"{"name":"drop","inputSchema":5,"annotations":{"destructiveHint":true}}"#;
         let entry = read_entry(raw, 0);
         assert_eq!((entry.class, entry.hinted), (ToolClass::Invalid, ToolClass::Writer));
+    }
+
+    #[test]
+    fn a_name_that_any_entry_declares_to_write_is_a_writer() {
+        let entries = [
+            r#"{"name":"twin","inputSchema":{},"annotations":{"readOnlyHint":true}}"#,
+            r#"{"name":"twin","inputSchema":7,"annotations":{"destructiveHint":true}}"#,
+            r#"{"name":"other","inputSchema":{},"annotations":{"readOnlyHint":true}}"#,
+        ];
+        let entries = entries.iter().enumerate().map(|(position, raw)| read_entry(raw, position)).collect();
+        let mut catalog = Catalog { entries, ..Catalog::default() };
+        suspect_twins(&mut catalog);
+        let classes: Vec<ToolClass> = catalog.entries.iter().map(|entry| entry.class).collect();
+        assert_eq!(classes, [ToolClass::Writer, ToolClass::Invalid, ToolClass::ReadOnly]);
     }
 
     #[test]

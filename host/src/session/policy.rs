@@ -114,17 +114,23 @@ impl Policy {
         }
     }
 
-    /// Whether a whole frame below the protocol may be sent: a JSON object that calls a tool must do so strictly.
+    /// Whether a whole frame below the protocol may be sent: a JSON object that calls a tool must do so strictly, on one
+    /// line for every reader, and mention `tools/call` nowhere but as its method. Whoever cuts the frame elsewhere, at a
+    /// lone carriage return say, then finds no call in the pieces.
     fn permits_frame(&self, frame: &[u8]) -> Result<(), Denial> {
-        if !mentions_call(frame) {
-            return Ok(());
+        match mentions(frame) {
+            0 => return Ok(()),
+            1 => {}
+            _ => return Err(Denial::InvalidTool),
+        }
+        if frame.trim_ascii().iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
+            return Err(Denial::InvalidTool);
         }
         let frame: OnceEach<'_> = serde_json::from_slice(frame).map_err(|_| Denial::InvalidTool)?;
         let method: String =
             frame.get("method").and_then(|raw| serde_json::from_str(raw).ok()).ok_or(Denial::InvalidTool)?;
         if method != CALL {
-            // The words stand elsewhere, in an argument say, where no server takes them for a method.
-            return Ok(());
+            return Err(Denial::InvalidTool);
         }
         self.permits(&method, frame.get("params"))
     }
@@ -132,7 +138,9 @@ impl Policy {
     /// Whether an HTTP request below the protocol may be sent.
     pub fn permits_http(&self, headers: &[(String, Vec<u8>)], body: &[u8]) -> Result<(), Denial> {
         let header = |name: &'static str| headers.iter().filter(move |(key, _)| key.eq_ignore_ascii_case(name));
-        if header("content-encoding").next().is_some() || body.contains(&0) {
+        let mut types = header("content-type").map(|(_, value)| value);
+        let is_plain = types.next().is_none_or(|value| is_utf8_type(value)) && types.next().is_none();
+        if !is_plain || header("content-encoding").next().is_some() || body.contains(&0) {
             // What cannot be read here cannot be judged.
             return Err(Denial::InvalidTool);
         }
@@ -145,7 +153,7 @@ impl Policy {
                 return Err(Denial::InvalidTool);
             }
         }
-        if header("mcp-method").any(|(_, value)| mentions_call(value)) && !mentions_call(body) {
+        if header("mcp-method").any(|(_, value)| mentions(value) > 0) && mentions(body) == 0 {
             return Err(Denial::InvalidTool);
         }
         self.permits_frame(body)
@@ -174,7 +182,7 @@ impl LineGate {
     pub fn permits(&mut self, policy: &Policy, bytes: &[u8]) -> Result<(), Denial> {
         let mut joined = self.unfinished.clone();
         joined.extend_from_slice(bytes);
-        if mentions_call(&joined) {
+        if mentions(&joined) > 0 {
             if !self.unfinished.is_empty() || !bytes.ends_with(b"\n") {
                 return Err(Denial::InvalidTool);
             }
@@ -186,10 +194,20 @@ impl LineGate {
     }
 }
 
-/// Whether `tools/call` stands in the bytes, JSON escapes undone.
-fn mentions_call(bytes: &[u8]) -> bool {
+/// Whether a content type leaves no doubt that the body is UTF-8.
+fn is_utf8_type(value: &[u8]) -> bool {
+    let Ok(value) = std::str::from_utf8(value) else { return false };
+    value.split([';', ',']).skip(1).all(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        !name.trim().eq_ignore_ascii_case("charset")
+            || matches!(value.trim().trim_matches('"').to_ascii_lowercase().as_str(), "utf-8" | "utf8")
+    })
+}
+
+/// How often `tools/call` stands in the bytes, JSON escapes undone.
+fn mentions(bytes: &[u8]) -> usize {
     if !bytes.contains(&b'\\') {
-        return contains(bytes, CALL.as_bytes());
+        return count(bytes, CALL.as_bytes());
     }
     let mut plain = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -205,18 +223,23 @@ fn mentions_call(bytes: &[u8]) -> bool {
         plain.push(byte);
         rest = after;
     }
-    contains(&plain, CALL.as_bytes())
+    count(&plain, CALL.as_bytes())
 }
 
 fn hex(digits: [u8; 4]) -> Option<u32> {
     u32::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()
 }
 
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack.windows(needle.len()).any(|window| window == needle)
+fn count(haystack: &[u8], needle: &[u8]) -> usize {
+    haystack.windows(needle.len()).filter(|window| *window == needle).count()
 }
 
-/// A JSON object in which no key stands twice.
+/// A key as readers take it that do not tell cases apart; some of them fold more than ASCII.
+fn folded(key: &str) -> String {
+    key.to_uppercase().to_lowercase()
+}
+
+/// A JSON object in which no key stands twice, whatever the case of its letters.
 struct OnceEach<'a>(HashMap<String, &'a RawValue>);
 
 impl<'a> OnceEach<'a> {
@@ -237,8 +260,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for OnceEach<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = HashMap::new();
+                let mut keys = std::collections::HashSet::new();
                 while let Some(key) = map.next_key::<String>()? {
-                    if members.insert(key, map.next_value::<&'de RawValue>()?).is_some() {
+                    let is_first = keys.insert(folded(&key));
+                    members.insert(key, map.next_value::<&'de RawValue>()?);
+                    if !is_first {
                         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                         return Err(serde::de::Error::custom("a repeated key"));
                     }
@@ -331,6 +357,17 @@ mod tests {
             Err(Denial::InvalidTool)
         );
         assert_eq!(gate.permits(&policy, b"[{\"method\":\"tools/call\"}]\n"), Err(Denial::InvalidTool));
+        // Readers that end a line at a carriage return, or do not tell cases apart, see another frame.
+        for frame in [
+            "{\"method\":\"ping\",\"a\":\r{\"method\":\"tools/call\",\"params\":{\"name\":\"drop\"}}\r}\n",
+            "{\"method\":\"ping\",\"a\":{\"method\":\"tools/call\",\"params\":{\"name\":\"drop\"}}}\n",
+            "{\"method\":\"tools/call\",\"params\":\r{\"name\":\"find\"}}\n",
+            "{\"method\":\"ping\",\"Method\":\"tools/call\",\"params\":{\"name\":\"drop\"}}\n",
+            "{\"method\":\"tools/call\",\"params\":{\"name\":\"find\",\"Name\":\"drop\"}}\n",
+            "{\"method\":\"tools/call\",\"params\":{\"name\":\"find\"},\"PARAM\u{17f}\":{\"name\":\"drop\"}}\n",
+        ] {
+            assert_eq!(gate.permits(&policy, frame.as_bytes()), Err(Denial::InvalidTool), "{frame}");
+        }
         assert_eq!(gate.permits(&policy, b"not json\n{\"id\":"), Ok(()));
         assert_eq!(gate.permits(&policy, b"1}\n"), Ok(()));
     }
@@ -354,6 +391,15 @@ mod tests {
         assert_eq!(policy.permits_http(&[header("Content-Encoding", "gzip")], b""), Err(Denial::InvalidTool));
         assert_eq!(policy.permits_http(&[header("mcp-name", "drop")], b"{}"), Err(Denial::WriterTool));
         assert_eq!(policy.permits_http(&[header("Mcp-Method", "tools/call")], b"{}"), Err(Denial::InvalidTool));
+        let kind = |value: &str| header("Content-Type", value);
+        for types in [
+            vec![kind("application/json; charset=utf-7")],
+            vec![kind("application/json;x=1; Charset = \"cp037\"")],
+            vec![kind("application/json"), kind("application/json; charset=utf-7")],
+        ] {
+            assert_eq!(policy.permits_http(&types, b"{}"), Err(Denial::InvalidTool), "{types:?}");
+        }
+        assert_eq!(policy.permits_http(&[kind("application/json; charset=\"UTF-8\"")], b"{}"), Ok(()));
         let find = br#"{"method":"tools/call","params":{"name":"find"}}"#;
         assert_eq!(
             policy.permits_http(&[header("Mcp-Method", "tools/call"), header("Mcp-Name", "find")], find),

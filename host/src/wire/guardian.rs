@@ -81,6 +81,11 @@ impl Guardian {
         open.as_ref().and_then(|(child, _)| kin::pid_of(child))
     }
 
+    /// A launch with this brand begins: until its group is told, whatever bears the brand is to be killed if we die.
+    pub(super) fn expect(&self, brand: u64) {
+        self.tell(format!("expect {brand}").into_bytes());
+    }
+
     /// To be killed if we die, until the registration is dropped.
     pub(super) fn group(&self, kin: &Kin) -> Registered {
         let (brand, since) = kin.marks();
@@ -195,6 +200,8 @@ fn ignore_signals() -> Option<tokio::runtime::Runtime> {
 struct Charge {
     root: PathBuf,
     groups: BTreeMap<i32, (Option<u64>, u64)>,
+    /// Brands of launches whose group is not known yet.
+    expected: BTreeSet<u64>,
     folders: BTreeSet<OsString>,
 }
 
@@ -210,8 +217,13 @@ impl Charge {
                 if let Some([group, brand, since]) = numbers.as_deref()
                     && let Ok(group) = i32::try_from(*group)
                 {
+                    self.expected.remove(brand);
                     self.groups.insert(group, ((*brand != 0).then_some(*brand), *since));
                 }
+            }
+            b"expect" => {
+                let numbers: Option<Vec<u64>> = numbers();
+                self.expected.extend(numbers.iter().flatten());
             }
             b"free" => {
                 let numbers: Option<Vec<u64>> = numbers();
@@ -228,6 +240,9 @@ impl Charge {
     }
 
     fn tidy(self) {
+        for brand in self.expected {
+            Kin::sweep_brand(brand);
+        }
         for (group, (brand, since)) in self.groups {
             if let Some(group) = Pid::from_raw(group) {
                 Kin::known(group, brand, since).sweep(Duration::ZERO);
@@ -273,12 +288,22 @@ mod tests {
     #[test]
     fn what_was_freed_or_forgotten_is_not_touched() {
         let mut charge = Charge::default();
-        for record in
-            ["group 7 0 5", "group 8 99 5", "free 7", "folder /t/a b", "folder /t/c", "forget /t/c", "x", "group a"]
-        {
+        for record in [
+            "expect 99",
+            "expect 98",
+            "group 7 0 5",
+            "group 8 99 5",
+            "free 7",
+            "folder /t/a b",
+            "folder /t/c",
+            "forget /t/c",
+            "x",
+            "group a",
+        ] {
             charge.note(record.as_bytes());
         }
         assert_eq!(charge.groups, BTreeMap::from([(8, (Some(99), 5))]));
+        assert_eq!(charge.expected, BTreeSet::from([98]));
         assert_eq!(charge.folders, BTreeSet::from([OsString::from("/t/a b")]));
     }
 

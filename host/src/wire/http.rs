@@ -50,7 +50,7 @@ pub enum HttpError {
     #[error("no TLS connection could be made: {0}")]
     Tls(String),
     /// A redirect that is not followed.
-    #[error("the server redirects to {location}; give that address if it is the right one")]
+    #[error("the server redirects to {location}, which is not followed; check the address")]
     Redirect {
         /// Where to, as the server wrote it, cut after 300 characters.
         location: String,

@@ -75,9 +75,13 @@ mod linux {
     }
 
     impl Kin {
-        /// Starts the leader of a group of its own, branded.
-        pub(in crate::wire) fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
+        /// Starts the leader of a group of its own, branded. The brand is announced before there is anything to find by
+        /// it, so that no moment is left in which our death would orphan the child.
+        pub(in crate::wire) fn spawn(command: &mut Command, announce: impl FnOnce(u64)) -> io::Result<(Child, Self)> {
             let brand = next_brand();
+            if let Some(brand) = brand {
+                announce(brand);
+            }
             let (spawned, brand) = branded(brand, || command.spawn());
             let mut child = spawned?;
             let Some(group) = pid_of(&child) else {
@@ -96,6 +100,17 @@ mod linux {
         /// Of a group that another process launched.
         pub(in crate::wire) fn known(group: Pid, brand: Option<u64>, since: u64) -> Self {
             Self { group, brand, since, seen: Mutex::default() }
+        }
+
+        /// Ends whatever bears a brand that was announced but whose leader is not known.
+        pub(in crate::wire) fn sweep_brand(brand: u64) {
+            let table = fs::read_dir("/proc").into_iter().flatten().flatten();
+            let pids = table.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+            if let Some(first) = pids.filter(|pid| bears(*pid, brand)).find_map(Entry::read) {
+                // Any bearer will do: the sweep finds the others by the brand.
+                let group = Pid::from_raw(first.group).unwrap_or(first.pid);
+                Self::known(group, Some(brand), 0).sweep(Duration::ZERO);
+            }
         }
 
         /// The leader's process id, which is also the number of the group.
@@ -299,11 +314,13 @@ mod portable {
     }
 
     impl Kin {
-        pub(in crate::wire) fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
+        pub(in crate::wire) fn spawn(command: &mut Command, _announce: impl FnOnce(u64)) -> io::Result<(Child, Self)> {
             let child = command.spawn()?;
             let group = pid_of(&child).ok_or_else(|| io::Error::other("the system gave no process id"))?;
             Ok((child, Self { group }))
         }
+
+        pub(in crate::wire) fn sweep_brand(_brand: u64) {}
 
         pub(in crate::wire) fn known(group: Pid, _brand: Option<u64>, _since: u64) -> Self {
             Self { group }

@@ -41,6 +41,9 @@ impl fmt::Debug for Launch {
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
+    /// No program at all.
+    #[error("the command is empty; name a program after --")]
+    Empty,
     /// Neither a path nor a name in `PATH`.
     #[error("command not found: {program}; check its spelling and that it is installed and on PATH")]
     NotFound {
@@ -106,6 +109,9 @@ impl Launch {
             return LaunchError::NoDirectory { path: printable(cwd.as_os_str()) };
         }
         // A name without a separator is looked up in PATH, whatever lies in the working directory.
+        if self.program.is_empty() {
+            return LaunchError::Empty;
+        }
         let is_path = self.program.as_encoded_bytes().contains(&b'/');
         match source.kind() {
             io::ErrorKind::NotFound if is_path && self.place().exists() => LaunchError::NoInterpreter { program },

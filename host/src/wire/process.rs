@@ -96,7 +96,7 @@ impl Process {
     /// Starts a child that leads its own group and takes charge of it.
     pub(super) fn start(command: &mut Command, guardian: &Guardian) -> io::Result<(Child, Self)> {
         collectable();
-        let (mut child, kin) = Kin::spawn(command)?;
+        let (mut child, kin) = Kin::spawn(command, |brand| guardian.expect(brand))?;
         let pid = kin.group();
         let registered = guardian.group(&kin);
         let shared = Arc::new(Shared { kin, group: Mutex::new(Some(pid)) });

@@ -32,6 +32,9 @@ const NOTIFICATION_STATUS: &str = "protocol.notification-status";
 
 const CALL_FAILED: &str = "protocol-call-failed";
 
+/// Names that begin so may be called though unlisted.
+const NO_TOOL: &str = "mcpeval-unknown-tool";
+
 /// What one check came to: the reason of its loss, if it is lost, and what to cite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Judged {
@@ -95,6 +98,13 @@ fn pagination(target: &Target) -> Judged {
     }
     let lost = (listing.fault.is_some() || !unique).then_some("protocol-pagination-invalid");
     Judged::new(lost, listing.pages.into_iter().chain(listing.fault.and_then(|fault| fault.exchange)))
+}
+
+/// A tool's name that this server does not list.
+fn unlisted(target: &Target) -> String {
+    let listed: HashSet<String> = target.tools().into_iter().map(|tool| tool.name).collect();
+    let numbered = (2..).map(|number: u32| format!("{NO_TOOL}-{number}"));
+    std::iter::once(NO_TOOL.to_owned()).chain(numbered).find(|name| !listed.contains(name)).unwrap_or_default()
 }
 
 /// The component of area `protocol`.
@@ -197,7 +207,7 @@ impl Probe for Protocol {
         checks.push((UNKNOWN_METHOD, Judged::of(&asked, unknown_method)));
         let asked = talk.ask("ping", ())?;
         checks.push((PING, Judged::of(&asked, ping)));
-        let asked = talk.ask("tools/call", json!({"name": "mcpeval-unknown-tool", "arguments": {}}))?;
+        let asked = talk.ask("tools/call", json!({"name": unlisted(target), "arguments": {}}))?;
         checks.push((UNKNOWN_TOOL, unknown_tool(&asked)));
         checks.push((PAGINATION, pagination(target)));
         if let Some(judged) = surfaces(&mut talk, facts.greeting.view())? {

@@ -27,6 +27,9 @@ const MAX_PATTERN: usize = 8 << 20;
 const MAX_BACKTRACKS: usize = 20_000;
 /// Work of a validation whose errors are all collected; past it only the first one is.
 const MAX_DETAILED: u64 = 1 << 18;
+/// Work times bytes of the instance up to which errors are told at all: each error may copy the part it is about, and
+/// each branch of a choice gives one.
+const MAX_COPIED: u64 = 64 << 20;
 /// Targets of references that the compiler nests on one stack before it queues them.
 const NESTED_TARGETS: usize = 9;
 
@@ -136,6 +139,11 @@ impl Validator {
     pub(super) fn faults(&self, instance: &Value) -> Result<Vec<Fault>, Vec<String>> {
         let beyond = || vec![": beyond the bounds of validation".to_owned()];
         let (compiled, cost) = self.weighed(instance).ok_or_else(beyond)?;
+        let copied = cost.work.saturating_mul(bytes_of(instance));
+        if copied > MAX_COPIED {
+            let valid = on_stack(cost.depth, || compiled.is_valid(instance)).ok_or_else(beyond)?;
+            return if valid { Ok(Vec::new()) } else { Err(vec![": invalid, and too large to say where".to_owned()]) };
+        }
         on_stack(cost.depth, || {
             if compiled.is_valid(instance) {
                 Vec::new()
@@ -158,6 +166,17 @@ impl Drop for Validator {
         // What was compiled nests as deep as the schema does.
         let compiled = self.compiled.take();
         on_stack(self.depth, move || drop(compiled));
+    }
+}
+
+/// About how many bytes a copy of a value takes. Values are parsed with a bound on depth, so this may recurse.
+fn bytes_of(value: &Value) -> u64 {
+    const NODE: u64 = 32;
+    NODE + match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len() as u64,
+        Value::Array(items) => items.iter().map(bytes_of).sum(),
+        Value::Object(members) => members.iter().map(|(key, value)| key.len() as u64 + bytes_of(value)).sum(),
     }
 }
 
