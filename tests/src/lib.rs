@@ -5,7 +5,8 @@
 //! | [`servers`] | fixture servers with one sin each |
 //! | [`guests`] | hostile components |
 //! | [`run`] | running the program under test in a place of its own, with bounded waits |
-//! | [`real`] | pinned servers of other authors |
+//! | [`real`] | pinned servers and toolchains of other authors |
+//! | [`toolchains`] | building components in other languages |
 //! | [`replay`] | recording the bytes of a run and sending them again |
 //! | [`report`] | reading its reports |
 //! | [`expect`] | the table of what each server must lose |
@@ -19,3 +20,4 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod servers;
+pub mod toolchains;

@@ -1,4 +1,4 @@
-//! Servers of other authors, in pinned versions, as `tests/real/setup` installs them.
+//! Servers and toolchains of other authors, in pinned versions, as `tests/real/setup` installs them.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ pub const FOLDER: &str = "MCPEVAL_TEST_REAL_DIR";
 /// The variable that, when it is `required`, makes their absence a failure.
 pub const WANTED: &str = "MCPEVAL_TEST_REAL";
 
-/// The installed servers.
+/// What is installed.
 #[derive(Debug, Clone)]
 pub struct Real {
     folder: PathBuf,
@@ -22,16 +22,28 @@ impl Real {
     /// # Panics
     /// When they are required and missing.
     pub fn find(what: &str) -> Option<Self> {
+        Self::with(what, &[&Self::script("memory"), "python/bin/mcp-server-time"])
+    }
+
+    /// The installed toolchains of guest languages; without them the same as without servers.
+    ///
+    /// # Panics
+    /// When they are required and missing.
+    pub fn find_toolchains(what: &str) -> Option<Self> {
+        Self::with(what, &["npm/node_modules/.bin/componentize-qjs", "python/bin/componentize-py"])
+    }
+
+    fn with(what: &str, files: &[&str]) -> Option<Self> {
         let folder = std::env::var_os(FOLDER)
             .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("real/installed"), PathBuf::from);
-        let real = Self { folder };
-        let missing: Vec<String> = [real.script("memory"), real.folder.join("python/bin/mcp-server-time")]
-            .into_iter()
+        let missing: Vec<String> = files
+            .iter()
+            .map(|file| folder.join(file))
             .filter(|path| !path.exists())
             .map(|path| path.display().to_string())
             .collect();
         if missing.is_empty() {
-            return Some(real);
+            return Some(Self { folder });
         }
         let line = format!("SKIPPED {what}: {} is missing; tests/real/setup installs it\n", missing.join(" and "));
         assert!(std::env::var_os(WANTED).is_none_or(|wanted| wanted != "required"), "{line}");
@@ -40,17 +52,22 @@ impl Real {
         None
     }
 
-    fn script(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("npm/node_modules/@modelcontextprotocol/server-{name}/dist/index.js"))
+    fn script(name: &str) -> String {
+        format!("npm/node_modules/@modelcontextprotocol/server-{name}/dist/index.js")
+    }
+
+    /// A file of what is installed.
+    pub fn tool(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
     }
 
     /// The command of a server on Node.
     pub fn node(&self, name: &str) -> Vec<OsString> {
-        vec!["node".into(), self.script(name).into()]
+        vec!["node".into(), self.tool(&Self::script(name)).into()]
     }
 
     /// The command of a server on Python.
     pub fn python(&self, name: &str) -> Vec<OsString> {
-        vec![self.folder.join("python/bin").join(format!("mcp-server-{name}")).into()]
+        vec![self.tool(&format!("python/bin/mcp-server-{name}")).into()]
     }
 }

@@ -5,6 +5,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
 use super::limits;
 
 #[derive(Debug, Default)]
@@ -67,7 +70,12 @@ impl wasmtime_wasi::cli::IsTerminal for LogStream {
 
 impl wasmtime_wasi::cli::StdoutStream for LogStream {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        Box::new(LineWriter { to: self.clone(), unfinished: Vec::new() })
+        Box::new(LineWriter::new(self))
+    }
+
+    // Not by way of the former: its writer lives in a task, which may end after the log was read.
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(LineWriter::new(self))
     }
 }
 
@@ -77,6 +85,20 @@ struct LineWriter {
 }
 
 impl LineWriter {
+    fn new(to: &LogStream) -> Self {
+        Self { to: to.clone(), unfinished: Vec::new() }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if *byte == b'\n' {
+                self.flush_line();
+            } else if self.unfinished.len() < limits::LOG_LINE {
+                self.unfinished.push(*byte);
+            }
+        }
+    }
+
     fn flush_line(&mut self) {
         if !self.unfinished.is_empty() {
             let line = std::mem::take(&mut self.unfinished);
@@ -85,15 +107,29 @@ impl LineWriter {
     }
 }
 
+impl OutputStream for LineWriter {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.take(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(limits::LOG_LINE)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for LineWriter {
+    async fn ready(&mut self) {}
+}
+
 impl tokio::io::AsyncWrite for LineWriter {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        for byte in bytes {
-            if *byte == b'\n' {
-                self.flush_line();
-            } else if self.unfinished.len() < limits::LOG_LINE {
-                self.unfinished.push(*byte);
-            }
-        }
+        self.take(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -115,6 +151,8 @@ impl Drop for LineWriter {
 
 #[cfg(test)]
 mod tests {
+    use wasmtime_wasi::cli::StdoutStream as _;
+
     use super::*;
 
     #[test]
@@ -128,5 +166,16 @@ mod tests {
         assert!(kept <= limits::LOG + 64, "{kept}");
         assert!(lines.iter().all(|line| line.len() <= limits::LOG_LINE + 8));
         assert!(lines.last().is_some_and(|line| line.ends_with("more lines were dropped")));
+    }
+
+    #[test]
+    fn an_unfinished_line_is_kept_when_its_stream_ends() {
+        let log = Log::default();
+        let mut stream = LogStream { log: log.clone(), name: "stdout" }.p2_stream();
+        stream.write(Bytes::from_static(b"one\ntw")).unwrap();
+        stream.write(Bytes::from_static(b"o")).unwrap();
+        assert_eq!(log.lines(), ["stdout: one"]);
+        drop(stream);
+        assert_eq!(log.lines(), ["stdout: one", "stdout: two"]);
     }
 }
