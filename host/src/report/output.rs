@@ -72,7 +72,7 @@ impl Outputs {
 
 /// Where a path leads, however it is spelt.
 fn place(path: &Path) -> PathBuf {
-    let folder = folder(path).canonicalize().unwrap_or_else(|_| folder(path).to_owned());
+    let folder = folder(path).canonicalize().unwrap_or_else(|_| folder(path));
     let named = path.file_name().map_or_else(|| path.to_owned(), |name| folder.join(name));
     named.canonicalize().unwrap_or(named)
 }

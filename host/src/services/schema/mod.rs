@@ -169,9 +169,9 @@ impl Drop for Validator {
     }
 }
 
-/// About how many bytes a copy of a value takes. Values are parsed with a bound on depth, so this may recurse.
+/// A measure of what a copy of a value takes, near its bytes as JSON. Values are parsed with a bound on depth, so this may recurse.
 fn bytes_of(value: &Value) -> u64 {
-    const NODE: u64 = 32;
+    const NODE: u64 = 2;
     NODE + match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len() as u64,
