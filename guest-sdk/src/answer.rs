@@ -84,7 +84,7 @@ impl<'a> ToolResult<'a> {
     }
 }
 
-/// How a `tools/call` came out: score.md section 4.
+/// How a `tools/call` came out: docs/standard.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallClass {
     /// A result object whose `isError` is absent or false.

@@ -17,7 +17,7 @@ pub struct Limits {
     pub wall: Duration,
 }
 
-/// The budget of one evaluation (score.md sections 3 and 10).
+/// The budget of one evaluation (docs/standard.md).
 pub const EVALUATION: Limits =
     Limits { requests: 4_096, sessions: 4_096, bytes: 1 << 30, wall: Duration::from_mins(5) };
 

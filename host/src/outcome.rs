@@ -49,7 +49,7 @@ pub enum NoVerdict {
 }
 
 impl NoVerdict {
-    /// All labels, in the order of score.md section 10.
+    /// All labels, in the order of docs/standard.md.
     pub const ALL: [Self; 6] = [
         Self::BudgetExceeded,
         Self::TransportTimeout,

@@ -52,7 +52,7 @@ struct Global {
     /// No progress; only errors and the result
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
     quiet: bool,
-    /// More on stderr: diagnostics and free text of components; twice for more
+    /// More on stderr, none of it share-safe: messages of the server, free text of components; twice for more
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options")]
     verbose: u8,
 }
@@ -93,11 +93,15 @@ pub fn main() -> ExitCode {
     }
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let command = Cli::command().color(console::early_choice(&arguments));
+    let forgets_dashes = arguments.iter().any(|argument| argument == "score") && !arguments.iter().any(|a| a == "--");
     let cli = match command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help goes to stdout, whose reader may have gone; neither stream is worth failing for.
             _ = error.print();
+            if forgets_dashes && error.kind() == clap::error::ErrorKind::UnknownArgument {
+                console::note("tip: the server's command stands after --, as in: mcpeval score -- node dist/index.js");
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };

@@ -332,7 +332,10 @@ impl RunLogOptions {
             folder.canonicalize().map_err(|error| Error::unfinished(format!("{}: {error}", path.display())))?;
         let home = home().and_then(|home| home.canonicalize().ok());
         if home.is_some_and(|home| folder.starts_with(home)) {
-            return Err(Error::usage(format!("{}: a run log must not lie in the home folder", path.display())));
+            return Err(Error::usage(format!(
+                "{}: a run log must not lie in mcpeval's own folder ($MCPEVAL_HOME, ~/.mcp-eval)",
+                path.display()
+            )));
         }
         Ok(Some(path))
     }

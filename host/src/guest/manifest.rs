@@ -1,4 +1,4 @@
-//! The rules a component's manifest must keep before anything it says is used (score.md section 2, probes.md section 6).
+//! The rules a component's manifest must keep before anything it says is used (wit/README.md).
 
 use crate::probes::{Manifest, Metric};
 use crate::services::schema;

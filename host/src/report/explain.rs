@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(skipped.checks, ["error-honesty.invalid-arguments", "coverage.exercised"]);
         assert_eq!(
             text(&[skipped]),
-            "coverage-skipped\n  used by: area:error-honesty, area:coverage\n  check:   error-honesty.invalid-arguments: Title of error-honesty.invalid-arguments [score.md section 8]\n  check:   coverage.exercised: Title of coverage.exercised [score.md section 8]\n  hint:    What coverage-skipped means, and what to change.\n"
+            "coverage-skipped\n  used by: area:error-honesty, area:coverage\n  check:   error-honesty.invalid-arguments: Title of error-honesty.invalid-arguments [docs/standard.md]\n  check:   coverage.exercised: Title of coverage.exercised [docs/standard.md]\n  hint:    What coverage-skipped means, and what to change.\n"
         );
         let mut labels: Vec<&str> = all.iter().map(|explanation| explanation.reason.as_str()).collect();
         let count = labels.len();

@@ -39,7 +39,7 @@ pub(crate) fn manifest(kind: &str, checks: &[(&str, &[&str])]) -> Manifest {
                 id: (*id).to_owned(),
                 level: Level::Should,
                 title: format!("Title of {id}"),
-                reference: Some("score.md section 8".to_owned()),
+                reference: Some("docs/standard.md".to_owned()),
                 area: Some(area(id)),
             })
             .collect(),

@@ -2,7 +2,7 @@
 
 use super::pattern::Price;
 
-/// Longest pattern, in bytes; the bound of manifests (probes.md section 7).
+/// Longest pattern, in bytes; the bound of manifests (wit/README.md).
 pub const MAX_PATTERN: usize = 64 << 10;
 /// Largest compiled pattern, in bytes.
 const MAX_COMPILED: usize = 8 << 20;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Fault;
 use crate::outcome::ExchangeId;
 
-/// What the hints of an entry make of it, score.md section 5.
+/// What the hints of an entry make of it, docs/standard.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolClass {
     /// `readOnlyHint` is true.

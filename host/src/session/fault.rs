@@ -41,7 +41,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The no-verdict label that a run ending with this fault gets (score.md section 10).
+    /// The no-verdict label that a run ending with this fault gets (docs/standard.md).
     pub const fn label(self) -> NoVerdict {
         match self {
             Self::Refused(Refusal::Budget(_)) => NoVerdict::BudgetExceeded,

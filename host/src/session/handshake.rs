@@ -46,7 +46,7 @@ pub enum Reach {
     Http(HttpWire),
 }
 
-/// Open a conversation, with one more try if the server names a spoken revision instead (score.md section 4).
+/// Open a conversation, with one more try if the server names a spoken revision instead (docs/standard.md).
 pub(super) async fn open(
     reach: &Reach,
     hub: &Arc<Hub>,

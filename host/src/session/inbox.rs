@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::fault::{Incoming, IncomingKind};
 use crate::outcome::ExchangeId;
 
-/// Messages kept of one conversation (score.md section 3).
+/// Messages kept of one conversation (docs/standard.md).
 pub(super) const KEPT_MESSAGES: usize = 128;
 /// Bytes of them.
 pub(super) const KEPT_BYTES: usize = 4 << 20;

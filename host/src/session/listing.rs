@@ -1,4 +1,4 @@
-//! Listing the tools of a server: pages, cursors, and what makes an entry invalid (score.md section 5).
+//! Listing the tools of a server: pages, cursors, and what makes an entry invalid (docs/standard.md).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::catalog::{Catalog, Entry, ToolClass};
 use super::{Cause, Context, Fault, Session, message};
 use crate::services::schema;
 
-/// Pages of one listing (score.md section 3).
+/// Pages of one listing (docs/standard.md).
 pub const MAX_PAGES: usize = 1_000;
 
 const LIST: &str = "tools/list";

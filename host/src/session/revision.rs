@@ -29,7 +29,7 @@ pub struct Revision {
     pub resumes: bool,
 }
 
-/// Every revision spoken, oldest first (score.md section 3).
+/// Every revision spoken, oldest first (docs/standard.md).
 pub const REVISIONS: [Revision; 4] = [
     Revision { date: "2024-11-05", lifecycle: Lifecycle::Handshake, batches: false, resumes: false },
     Revision { date: "2025-03-26", lifecycle: Lifecycle::Handshake, batches: true, resumes: true },

@@ -26,7 +26,7 @@ pub struct Endpoint {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// It cannot be read as a URL.
-    #[error("the URL is none ({0}); write it like http://127.0.0.1:8000/mcp")]
+    #[error("this is no URL ({0}); write it with its scheme, like http://127.0.0.1:8000/mcp")]
     Malformed(String),
     /// Neither http nor https.
     #[error("the URL's scheme is {0}; only http and https are spoken")]

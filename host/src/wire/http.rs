@@ -24,7 +24,7 @@ pub use super::events::{Event, EventStream, Oversize};
 
 /// Most bytes of a body that is read whole, and of one event.
 pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
-/// Most redirects followed in a row (score.md section 4).
+/// Most redirects followed in a row (docs/standard.md).
 pub const MAX_REDIRECTS: u32 = 3;
 /// Most headers of a response, and of a raw request.
 pub const HEADER_LIMIT: usize = 128;

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Variables with this prefix are mcpeval's own and never inherited by a child (score.md section 4).
+/// Variables with this prefix are mcpeval's own and never inherited by a child (docs/standard.md).
 const OWN_PREFIX: &[u8] = b"MCPEVAL_";
 
 /// A child process to start.

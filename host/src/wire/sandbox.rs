@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::guardian::Registered;
 pub use super::guardian::{GUARDIAN_ARGUMENT, Guardian, guardian_main};
 
-/// The only file of a fresh scratch folder (score.md section 4).
+/// The only file of a fresh scratch folder (docs/standard.md).
 const FILE: &str = "mcpeval.txt";
 /// Its content, 8 bytes.
 const CONTENT: &str = "mcpeval\n";

@@ -18,7 +18,7 @@ use super::lines::{DRAIN_GRACE, read};
 pub use super::process::Ending;
 use super::process::{Gone, Process};
 
-/// How much of stderr's end is kept (score.md section 4).
+/// How much of stderr's end is kept (docs/standard.md).
 pub const STDERR_TAIL: usize = 64 * 1024;
 /// Time to end by itself once its input has ended.
 pub const END_GRACE: Duration = Duration::from_secs(2);

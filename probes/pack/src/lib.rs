@@ -19,9 +19,11 @@ pub const LOCK: &str = "battery.lock";
 /// Why packing stopped: a sentence.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// The workspace this crate was compiled in.
+/// The workspace.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("/")).to_owned()
+    // Where cargo runs it from, not where it was built: checkouts that share a target folder share the program too.
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&manifest).ancestors().nth(2).unwrap_or(Path::new("/")).to_owned()
 }
 
 /// Where the committed components are.

@@ -1,4 +1,4 @@
-//! Arguments for a tool, from nothing but its schema (score.md section 9).
+//! Arguments for a tool, from nothing but its schema (docs/standard.md).
 //!
 //! A [`shape`] is what all schemas for one value say together; the [`search`] builds a value from shapes, validates
 //! it as a whole and goes on to the next alternative where validation finds fault.
@@ -69,7 +69,7 @@ pub fn example(schema: &Value) -> Option<Value> {
     })
 }
 
-/// Arguments that verifiably violate the schema: the first candidate of score.md section 9 that fails full
+/// Arguments that verifiably violate the schema: the first candidate of docs/standard.md that fails full
 /// validation; none if the schema does not compile or accepts them all.
 pub fn counterexample(schema: &Value) -> Option<Value> {
     Synthesis::open(schema, |synthesis| {
