@@ -1,6 +1,7 @@
 //! Plan, preflight, applicability, runs, events. Knows nothing of terminals and command lines.
 
 mod evaluate;
+pub(crate) mod site;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,19 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{AreaRun, Evaluation, Plan, Profile, Progress, Target};
+use super::site::Site;
+use super::{AreaRun, Evaluation, Plan, Profile, Progress};
 use crate::error::{Error, Result};
-use crate::guest::{self, Engine, Place};
+use crate::guest::{self, Engine};
 use crate::ledger::{self, Ledger};
 use crate::nearest;
 use crate::outcome::{Ended, NoVerdict, Verdict};
 use crate::probes::Loaded;
 use crate::services::schema;
 use crate::session::catalog::Catalog;
-use crate::session::target::Reach;
-use crate::session::{Context, Fault, Policy, Session, Target as Server, listing};
-use crate::wire::http::HttpWire;
-use crate::wire::sandbox::{Guardian, Scratch};
+use crate::session::{Context, Fault, Policy, Session};
 
 /// Progress goes here; called from any thread.
 pub type Sink = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -58,7 +56,7 @@ pub async fn evaluate(plan: Plan, engine: &Engine, on_progress: Sink) -> Result<
         runs: outcome.runs,
         error: outcome.error,
         fault: outcome.fault,
-        stderr: site.server.hub().last_stderr(),
+        stderr: site.stderr(),
         log,
         callable: outcome.callable,
         profile: plan.profile,
@@ -79,36 +77,6 @@ fn check_grants(plan: &Plan) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The server, and what exists beside it while it is evaluated.
-struct Site {
-    server: Arc<Server>,
-    place: Place,
-    _scratch: Option<Scratch>,
-    _guardian: Option<Guardian>,
-}
-
-impl Site {
-    fn prepare(target: Target, startup_timeout: Duration) -> Result<Self> {
-        match target {
-            Target::Http(endpoint) => {
-                let wire = HttpWire::new(endpoint)
-                    .map_err(|error| Error::unfinished(format!("no HTTP client can be made: {error}")))?;
-                let server = Arc::new(Server::new(Reach::Http(wire), startup_timeout));
-                Ok(Self { server, place: Place::Remote, _scratch: None, _guardian: None })
-            }
-            Target::Stdio(launch) => {
-                let failed = |error: std::io::Error| Error::unfinished(format!("no sandbox can be made: {error}"));
-                let guardian = Guardian::start().map_err(failed)?;
-                let scratch = Scratch::create(&guardian).map_err(failed)?;
-                let place = Place::Scratch(scratch.path().to_path_buf());
-                let reach = Reach::Stdio { launch, guardian: guardian.clone() };
-                let server = Arc::new(Server::new(reach, startup_timeout));
-                Ok(Self { server, place, _scratch: Some(scratch), _guardian: Some(guardian) })
-            }
-        }
-    }
 }
 
 struct Order<'a> {
@@ -142,19 +110,9 @@ async fn run_all(
     order: Order<'_>,
 ) -> Result<Outcome> {
     let timeout = Duration::from_millis(order.profile.call_timeout_ms.into());
-    // No tool is listed yet, so none may be called.
-    let preflight = Context { ledger: Arc::clone(ledger), policy: Arc::default() };
-    let session = match site.server.primary(&preflight).await {
-        Ok(session) => session,
+    let (session, catalog) = match site.list(ledger, timeout, || progress.step("list")).await {
+        Ok(listed) => listed,
         Err(fault) => return Ok(Outcome::unreached(&fault)),
-    };
-    progress.step("list");
-    let catalog = match listing::list(&session, &preflight, timeout).await {
-        Ok(catalog) => catalog,
-        Err(fault) => {
-            let detail = format!("tools/list got no answer: {}", fault.detail);
-            return Ok(Outcome::unreached(&Fault { detail, ..fault }));
-        }
     };
     let skipped: BTreeSet<String> = order.profile.skip_tools.iter().cloned().collect();
     let policy = Arc::new(Policy::new(&catalog, order.profile.attested_read_only, skipped));
