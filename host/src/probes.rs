@@ -166,7 +166,7 @@ pub struct Loaded {
 
 impl Loaded {
     /// Whether cases of a manifest may name it: it serves no area of a standard.
-    pub fn is_kind(&self) -> bool {
+    pub(crate) fn is_kind(&self) -> bool {
         self.manifest.areas().is_empty()
     }
 }
