@@ -15,8 +15,7 @@ use crate::probes::{self, Digest};
 use crate::report::canonical;
 
 /// The files that are looked for where none is named.
-pub const DEFAULT_FILES: [&str; 3] =
-    ["mcp-eval.manifest.json", "mcp-eval.manifest.yaml", "mcp-eval.manifest.yml"];
+pub const DEFAULT_FILES: [&str; 3] = ["mcp-eval.manifest.json", "mcp-eval.manifest.yaml", "mcp-eval.manifest.yml"];
 
 /// A component that a manifest names for one of its kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,9 +205,9 @@ fn sandboxes(root: &At<'_>) -> Result<BTreeSet<String>> {
         let description = sandbox.required("description")?;
         let text = description.text()?;
         if text.chars().count() > MAX_DESCRIPTION || text.chars().any(char::is_control) {
-            return Err(description.fault(format!(
-                "must have at most {MAX_DESCRIPTION} characters and no control characters"
-            )));
+            return Err(
+                description.fault(format!("must have at most {MAX_DESCRIPTION} characters and no control characters"))
+            );
         }
         names.insert(name.to_owned());
     }
