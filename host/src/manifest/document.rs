@@ -22,8 +22,8 @@ pub const DEFAULT_FILES: [&str; 3] = ["mcp-eval.manifest.json", "mcp-eval.manife
 pub struct Pin {
     /// The file; in the manifest relative to its folder.
     pub path: PathBuf,
-    /// SHA-256 that it must have, 64 hexadecimal digits.
-    pub sha256: String,
+    /// SHA-256 that it must have.
+    pub sha256: Digest,
 }
 
 /// A manifest that was read; its cases are not checked yet, since that takes their kinds.
@@ -226,11 +226,11 @@ fn pins(root: &At<'_>, folder: &Path) -> Result<BTreeMap<String, Pin>> {
         if path.text()?.is_empty() {
             return Err(path.fault("must name a file"));
         }
-        let sha256 = component.required("sha256")?;
-        if !probes::is_digest(sha256.text()?) {
-            return Err(sha256.fault("must be a SHA-256 of 64 hexadecimal digits; mcpeval probes show prints it"));
-        }
-        let pin = Pin { path: folder.join(path.text()?), sha256: sha256.text()?.to_owned() };
+        let at = component.required("sha256")?;
+        let sha256 = Digest::from_hex(at.text()?).ok_or_else(|| {
+            at.fault("must be a SHA-256 of 64 hexadecimal digits; mcpeval probes show prints it")
+        })?;
+        let pin = Pin { path: folder.join(path.text()?), sha256 };
         pins.insert(kind.to_owned(), pin);
     }
     Ok(pins)
