@@ -11,6 +11,7 @@ pub mod diff;
 pub mod document;
 pub mod explain;
 pub mod output;
+pub mod read;
 pub mod schema;
 #[cfg(test)]
 pub(crate) mod tests_support;
