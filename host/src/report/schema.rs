@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::document::{PROFILE_SCHEMA, Report};
 use super::{canonical, corpus};
 use crate::error::{Error, Result};
+use crate::manifest;
 use crate::nearest;
 use crate::probes::Manifest;
 use crate::standard;
@@ -18,6 +19,8 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// A document that has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Document {
+    /// A file of `--manifest`.
+    Manifest,
     /// `mcpeval.probe-report/v2`.
     Report,
     /// A file of `--standard`.
@@ -32,11 +35,12 @@ pub enum Document {
 
 impl Document {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Report, Self::Standard, Self::Arguments, Self::Corpus, Self::Config];
+    pub const ALL: [Self; 6] = [Self::Manifest, Self::Report, Self::Standard, Self::Arguments, Self::Corpus, Self::Config];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Manifest => "manifest",
             Self::Report => "report",
             Self::Standard => "standard",
             Self::Arguments => "arguments",
@@ -48,6 +52,7 @@ impl Document {
     /// What it describes.
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Manifest => "manifest v1, cases of every loaded kind for --manifest",
             Self::Report => "mcpeval.probe-report/v2, the result of an evaluation",
             Self::Standard => "mcpeval.standard/v1, areas and weights for --standard",
             Self::Arguments => "arguments per tool for --arguments",
@@ -70,6 +75,7 @@ impl Document {
     /// Its schema.
     pub fn schema(self, manifests: &[&Manifest]) -> Value {
         let mut schema = match self {
+            Self::Manifest => manifest::schema::schema(manifests),
             Self::Report => report(manifests),
             Self::Standard => standard(),
             Self::Arguments => json!({"type": "object", "additionalProperties": {"type": "object"}}),
