@@ -46,7 +46,7 @@ impl Notation {
             Some("json") => Self::Json,
             Some("yaml" | "yml") => Self::Yaml,
             Some("toml") => Self::Toml,
-            _ if text.trim_start().starts_with('{') => Self::Json,
+            _ if text.trim_start_matches(BYTE_ORDER_MARK).trim_start().starts_with('{') => Self::Json,
             _ => Self::Yaml,
         }
     }
@@ -154,12 +154,15 @@ impl Document {
         Self::parse(&name, text, notation)
     }
 
-    /// Reads a text.
+    /// Reads a text; a byte order mark before it is no part of it.
     ///
     /// # Errors
     /// A usage error with line and column.
     pub fn parse(name: &str, text: impl Into<String>, notation: Notation) -> Result<Self> {
-        let text = text.into();
+        let mut text = text.into();
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len_utf8());
+        }
         let root = match notation {
             Notation::Json => json(&text),
             Notation::Yaml => yaml(&text),
@@ -172,14 +175,18 @@ impl Document {
         Ok(Self { name: name.to_owned(), text, root })
     }
 
+    /// What errors call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The root, for reading.
     pub fn root(&self) -> At<'_> {
         At { document: self, pointer: String::new(), node: &self.root }
     }
 }
 
-/// Reads a whole UTF-8 file of at most `limit` bytes, without its byte order mark. It may be a pipe that somebody
-/// writes to.
+/// Reads a whole UTF-8 file of at most `limit` bytes. It may be a pipe that somebody writes to.
 ///
 /// # Errors
 /// A usage error if it is missing, too large or no UTF-8.
@@ -201,7 +208,7 @@ pub fn read_text(path: &Path, limit: usize) -> Result<String> {
     decode(bytes).map_err(|what| fault(what.to_owned()))
 }
 
-/// The text of a document's bytes: UTF-8, without its byte order mark.
+/// The text of a document's bytes.
 ///
 /// # Errors
 /// What it is instead, for people.
@@ -209,11 +216,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err("the file is UTF-16; save it as UTF-8");
     }
-    let mut text = String::from_utf8(bytes).map_err(|_| "the file is not UTF-8")?;
-    if text.starts_with(BYTE_ORDER_MARK) {
-        text.drain(..BYTE_ORDER_MARK.len_utf8());
-    }
-    Ok(text)
+    String::from_utf8(bytes).map_err(|_| "the file is not UTF-8")
 }
 
 /// Opens a file for reading, and never waits for the writer of a pipe. What is no regular file is left such that a read
@@ -259,11 +262,24 @@ impl<'a> At<'a> {
         self.node
     }
 
+    /// Where the node begins.
+    pub fn place(&self) -> Place {
+        self.node.mark.place(&self.document.text)
+    }
+
+    /// The member of an object or the element of an array.
+    pub fn step(&self, step: &str) -> Option<Self> {
+        let node = match &self.node.kind {
+            Kind::Map(entries) => entries.iter().find(|(key, _)| key == step).map(|(_, node)| node),
+            Kind::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+            Kind::Scalar(_) => None,
+        };
+        node.map(|node| self.child(step, node))
+    }
+
     /// A usage error about this node.
     pub fn fault(&self, what: impl std::fmt::Display) -> Error {
-        let Place { line, column } = self.node.mark.place(&self.document.text);
-        let pointer = if self.pointer.is_empty() { "the document" } else { &self.pointer };
-        Error::usage(format!("{}:{line}:{column}: {pointer}: {what}", self.document.name))
+        Error::usage(format!("{self}: {what}"))
     }
 
     fn child(&self, step: &str, node: &'a Node) -> Self {
@@ -372,6 +388,15 @@ impl<'a> At<'a> {
         number
             .filter(|number| (least..=most).contains(number))
             .ok_or_else(|| self.fault(format!("must be an integer from {least} to {most}")))
+    }
+}
+
+/// `file:line:column: pointer`.
+impl std::fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Place { line, column } = self.place();
+        let pointer = if self.pointer.is_empty() { "the document" } else { &self.pointer };
+        write!(f, "{}:{line}:{column}: {pointer}", self.document.name)
     }
 }
 

@@ -11,8 +11,9 @@ use super::settings::Settings;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::guest::{self, Engine};
+use crate::manifest::Pin;
 use crate::nearest;
-use crate::probes::{Digest, Loaded, Manifest, Power, Registry};
+use crate::probes::{Loaded, Manifest, Power, Registry};
 use crate::standard::{Source, Standard};
 
 /// The battery, what `--component` adds, and what the configuration could add.
@@ -62,16 +63,19 @@ impl Components {
         self.added.iter().any(|added| added.manifest.kind == kind)
     }
 
-    /// The component of a third party's kind: of `--component`, else the given file with its pin, else of the
+    /// The component of a third party's kind: of `--component`, else the file that a manifest pins, else of the
     /// configuration; none if nobody names one.
-    pub(super) async fn foreign(&self, kind: &str, pinned: Option<(&Path, Digest)>) -> Result<Option<Loaded>> {
+    pub(super) async fn foreign(&self, kind: &str, pinned: Option<&Pin>) -> Result<Option<Loaded>> {
         if let Some(added) = self.added.iter().find(|added| added.manifest.kind == kind) {
             return Ok(Some(added.clone()));
         }
-        let configured = || self.config.components.get(kind).map(|entry| (entry.path.as_path(), entry.sha256));
-        match pinned.or_else(configured) {
-            Some((path, pin)) => of_kind(&self.registry, kind, path, Some(pin)).await.map(Some),
-            None => Ok(None),
+        let configured = self.config.components.get(kind);
+        match (pinned, configured) {
+            (Some(pin), _) => of_kind(&self.registry, kind, &pin.path, Some(&pin.sha256)).await.map(Some),
+            (None, Some(entry)) => {
+                of_kind(&self.registry, kind, &entry.path, Some(&entry.sha256.to_string())).await.map(Some)
+            }
+            (None, None) => Ok(None),
         }
     }
 
@@ -125,8 +129,8 @@ impl Components {
 }
 
 /// A file, which must be of that kind.
-async fn of_kind(registry: &Registry, kind: &str, path: &Path, pin: Option<Digest>) -> Result<Loaded> {
-    let loaded = registry.file(path, pin.map(|pin| pin.to_string()).as_deref()).await?;
+async fn of_kind(registry: &Registry, kind: &str, path: &Path, pin: Option<&str>) -> Result<Loaded> {
+    let loaded = registry.file(path, pin).await?;
     if loaded.manifest.kind == kind {
         return Ok(loaded);
     }

@@ -14,7 +14,7 @@ use super::{console, progress, signals};
 use crate::error::{Error, Result};
 use crate::report::assemble::{self, Assembled};
 use crate::report::output;
-use crate::runner::{self, Evaluation, Plan};
+use crate::runner::{self, Battery, Evaluation, Plan};
 
 /// The measurement that counts valid calls without an answer.
 const TRANSPORT_ERRORS: &str = "transport_errors";
@@ -80,12 +80,15 @@ impl Score {
             let of_standard = components.of_standard(&standard).await?;
             let plan = Plan {
                 target: chosen.target,
-                grants: components.grants(&standard, &of_standard)?,
-                components: of_standard,
-                standard,
+                startup_timeout: chosen.startup_timeout,
+                battery: Some(Battery {
+                    grants: components.grants(&standard, &of_standard)?,
+                    components: of_standard,
+                    standard,
+                }),
+                cases: None,
                 profile,
                 arguments: arguments.by_tool,
-                startup_timeout: chosen.startup_timeout,
             };
             let sink = Arc::clone(&line);
             let work = runner::evaluate(plan, components.engine(), Arc::new(move |progress| sink.update(progress)));
@@ -93,7 +96,7 @@ impl Score {
         })?;
         let elapsed = begun.elapsed();
 
-        let assembled = assemble::score(&evaluation, chosen.server, &floors);
+        let assembled = assemble::report(&evaluation, chosen.server, &floors, None);
         outputs.text.elapsed = self.report.timings().then_some(elapsed);
         outputs.text.placement = corpus.zip(assembled.report.readiness.as_ref()).map(|(corpus, own)| corpus.place(own));
         let private = private_lines(&evaluation, &assembled.breaches);
@@ -119,7 +122,7 @@ fn tell(evaluation: &Evaluation, assembled: &Assembled) {
         console::error(fault);
     }
     let calls_lost = assembled.report.measurement(TRANSPORT_ERRORS).is_some_and(|count| count > 0);
-    if evaluation.fault.is_some() || evaluation.error.is_some() || calls_lost {
+    if evaluation.fault.is_some() || assembled.report.exit_code() == 3 || calls_lost {
         console::server_stderr(&evaluation.stderr);
     }
 }
