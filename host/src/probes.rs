@@ -203,7 +203,7 @@ pub struct Loaded {
 
 impl Loaded {
     /// Whether cases of a manifest may name it: it serves no area of a standard.
-    pub(crate) fn is_kind(&self) -> bool {
+    pub fn is_kind(&self) -> bool {
         self.manifest.areas().is_empty()
     }
 }
@@ -301,11 +301,6 @@ impl Registry {
         loaded.insert(digest, entry.clone());
         Ok(entry)
     }
-}
-
-/// Whether a text is a SHA-256: 64 hexadecimal digits.
-pub fn is_digest(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The bytes that are hashed are the bytes that are compiled, and no more of them than a component may have.

@@ -208,7 +208,7 @@ fn parse_area(entry: &At<'_>, base: &Path, shipped: Option<&Standard>) -> Result
             return Err(path.fault("must not be empty"));
         }
         let pin = sha256.text()?.to_ascii_lowercase();
-        if !crate::probes::is_digest(&pin) {
+        if crate::probes::Digest::from_hex(&pin).is_none() {
             return Err(sha256.fault("must be 64 hexadecimal digits"));
         }
         Source::File { path: base.join(path.text()?), sha256: pin }

@@ -11,9 +11,9 @@ use super::settings::Settings;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::guest::{self, Engine};
-use crate::manifest::Pin;
+use crate::manifest::Draft;
 use crate::nearest;
-use crate::probes::{Loaded, Manifest, Power, Registry};
+use crate::probes::{Digest, Loaded, Manifest, Power, Registry};
 use crate::standard::{Source, Standard};
 
 /// The battery, what `--component` adds, and what the configuration could add.
@@ -63,20 +63,49 @@ impl Components {
         self.added.iter().any(|added| added.manifest.kind == kind)
     }
 
-    /// The component of a third party's kind: of `--component`, else the file that a manifest pins, else of the
+    /// The component of a third party's kind: of `--component`, else the given file with its pin, else of the
     /// configuration; none if nobody names one.
-    pub(super) async fn foreign(&self, kind: &str, pinned: Option<&Pin>) -> Result<Option<Loaded>> {
+    pub(super) async fn foreign(&self, kind: &str, pinned: Option<(&Path, Digest)>) -> Result<Option<Loaded>> {
         if let Some(added) = self.added.iter().find(|added| added.manifest.kind == kind) {
             return Ok(Some(added.clone()));
         }
-        let configured = self.config.components.get(kind);
-        match (pinned, configured) {
-            (Some(pin), _) => of_kind(&self.registry, kind, &pin.path, Some(&pin.sha256)).await.map(Some),
-            (None, Some(entry)) => {
-                of_kind(&self.registry, kind, &entry.path, Some(&entry.sha256.to_string())).await.map(Some)
-            }
-            (None, None) => Ok(None),
+        let configured = || self.config.components.get(kind).map(|entry| (entry.path.as_path(), entry.sha256));
+        match pinned.or_else(configured) {
+            Some((path, pin)) => of_kind(&self.registry, kind, path, Some(pin)).await.map(Some),
+            None => Ok(None),
         }
+    }
+
+    /// The component of every kind that a manifest names: shipped, or a third party's.
+    pub(super) async fn of_manifest(&self, draft: &Draft) -> Result<BTreeMap<String, Loaded>> {
+        let mut kinds = BTreeMap::new();
+        for kind in draft.kinds() {
+            let pinned = draft.pins().get(kind).map(|pin| (pin.path.as_path(), pin.sha256));
+            let loaded = match self.registry.shipped_kind(kind).await? {
+                Some(shipped) => Some(shipped),
+                None => self.foreign(kind, pinned).await?,
+            };
+            let Some(loaded) = loaded else { return Err(self.unknown(draft, kind).await) };
+            if !loaded.is_kind() {
+                return Err(Error::usage(format!(
+                    "the component of kind {kind} serves areas of a standard; it has no cases"
+                )));
+            }
+            kinds.insert(kind.to_owned(), loaded);
+        }
+        Ok(kinds)
+    }
+
+    async fn unknown(&self, draft: &Draft, kind: &str) -> Error {
+        let shipped = match self.registry.shipped().await {
+            Ok(shipped) => shipped,
+            Err(error) => return error,
+        };
+        let kinds = shipped.iter().chain(&self.added).filter(|loaded| loaded.is_kind());
+        let names = kinds.map(|loaded| loaded.manifest.kind.as_str());
+        let others = draft.pins().keys().chain(self.config.components.keys()).map(String::as_str);
+        let known: BTreeSet<&str> = names.chain(others).collect();
+        draft.unknown(kind, known)
     }
 
     /// The powers granted to a component: by `--grant` to its kind or `area:<name>`, by the configuration to its bytes.
@@ -115,22 +144,23 @@ impl Components {
         Ok(components)
     }
 
-    /// The powers granted to the components of areas, which stand in the order of the standard.
+    /// The powers granted to the components of areas, which stand in the order of the standard; `kinds` run beside them.
     pub(super) fn grants(
         &self,
         standard: &Standard,
         components: &[Loaded],
+        kinds: &[&str],
     ) -> Result<BTreeMap<String, BTreeSet<Power>>> {
         let names: Vec<String> = standard.areas.iter().map(|area| format!("area:{}", area.name)).collect();
-        self.check_grants(names.iter().map(String::as_str))?;
+        self.check_grants(names.iter().map(String::as_str).chain(kinds.iter().copied()))?;
         let areas = standard.areas.iter().zip(&names).zip(components);
         Ok(areas.map(|((area, name), component)| (area.name.clone(), self.powers(name, component))).collect())
     }
 }
 
 /// A file, which must be of that kind.
-async fn of_kind(registry: &Registry, kind: &str, path: &Path, pin: Option<&str>) -> Result<Loaded> {
-    let loaded = registry.file(path, pin).await?;
+async fn of_kind(registry: &Registry, kind: &str, path: &Path, pin: Option<Digest>) -> Result<Loaded> {
+    let loaded = registry.file(path, pin.map(|pin| pin.to_string()).as_deref()).await?;
     if loaded.manifest.kind == kind {
         return Ok(loaded);
     }

@@ -4,7 +4,9 @@ mod battery;
 mod components;
 mod console;
 mod demo;
+mod evaluation;
 mod options;
+mod probe;
 mod progress;
 mod score;
 mod settings;
@@ -77,6 +79,8 @@ enum Colour {
 enum Command {
     /// Score a server: every tool examined, no writer called
     Score(Box<score::Score>),
+    /// Run the cases of a manifest, then the battery
+    Probe(Box<probe::Probe>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
     /// Explain a reason, or list all of them
@@ -133,6 +137,7 @@ fn run(cli: Cli) -> Result<u8> {
     console::start_log(&settings)?;
     match cli.command {
         Command::Score(score) => score.run(&settings),
+        Command::Probe(probe) => probe.run(&settings),
         Command::Demo(demo) => demo.run(),
         Command::Explain(explain) => explain.run(&settings),
         Command::Schema(schema) => schema.run(&settings),

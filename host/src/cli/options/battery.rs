@@ -105,7 +105,6 @@ pub(in crate::cli) struct FloorOptions {
 
 impl FloorOptions {
     /// Whether any floor is asked for, or a condition of one.
-    #[expect(dead_code, reason = "for commands that may skip the battery")]
     pub(in crate::cli) fn is_given(&self) -> bool {
         self.min_readiness.is_some() || !self.min_area.is_empty() || self.exclude_latency
     }
