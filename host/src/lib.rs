@@ -15,6 +15,7 @@
 //! | [`notation`] | documents that people write, with the place of every value |
 //! | [`nearest`] | what a misspelt name was meant to be |
 //! | [`probes`] | the registry of components, their digests and grants |
+//! | [`manifest`] | the cases that a server's author commits, and the rules of their access |
 //! | [`standard`] | areas and weights to a score |
 //! | [`runner`] | plan, preflight, runs, events |
 //! | [`report`] | documents and renderings |
@@ -27,6 +28,7 @@ pub mod demo;
 pub mod error;
 pub mod guest;
 pub mod ledger;
+pub mod manifest;
 pub mod nearest;
 pub mod notation;
 pub mod outcome;

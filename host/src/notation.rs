@@ -164,6 +164,11 @@ impl Document {
         Ok(Self { name: name.to_owned(), text, root })
     }
 
+    /// What errors call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The root, for reading.
     pub fn root(&self) -> At<'_> {
         At { document: self, pointer: String::new(), node: &self.root }
@@ -209,11 +214,24 @@ impl<'a> At<'a> {
         self.node
     }
 
+    /// Where the node begins.
+    pub fn place(&self) -> Place {
+        self.node.mark.place(&self.document.text)
+    }
+
+    /// The member of an object or the element of an array.
+    pub fn step(&self, step: &str) -> Option<Self> {
+        let node = match &self.node.kind {
+            Kind::Map(entries) => entries.iter().find(|(key, _)| key == step).map(|(_, node)| node),
+            Kind::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+            Kind::Scalar(_) => None,
+        };
+        node.map(|node| self.child(step, node))
+    }
+
     /// A usage error about this node.
     pub fn fault(&self, what: impl std::fmt::Display) -> Error {
-        let Place { line, column } = self.node.mark.place(&self.document.text);
-        let pointer = if self.pointer.is_empty() { "the document" } else { &self.pointer };
-        Error::usage(format!("{}:{line}:{column}: {pointer}: {what}", self.document.name))
+        Error::usage(format!("{self}: {what}"))
     }
 
     fn child(&self, step: &str, node: &'a Node) -> Self {
@@ -299,6 +317,15 @@ impl<'a> At<'a> {
         number
             .filter(|number| (least..=most).contains(number))
             .ok_or_else(|| self.fault(format!("must be an integer from {least} to {most}")))
+    }
+}
+
+/// `file:line:column: pointer`.
+impl std::fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Place { line, column } = self.place();
+        let pointer = if self.pointer.is_empty() { "the document" } else { &self.pointer };
+        write!(f, "{}:{line}:{column}: {pointer}", self.document.name)
     }
 }
 

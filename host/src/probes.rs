@@ -164,6 +164,13 @@ pub struct Loaded {
     pub component: crate::guest::Component,
 }
 
+impl Loaded {
+    /// Whether cases of a manifest may name it: it serves no area of a standard.
+    pub(crate) fn is_kind(&self) -> bool {
+        self.manifest.areas().is_empty()
+    }
+}
+
 /// Loads components, each of them once.
 #[derive(Debug)]
 pub struct Registry {
@@ -189,6 +196,12 @@ impl Registry {
             all.extend(self.shipped_at(position).await?);
         }
         Ok(all)
+    }
+
+    /// The shipped component of a kind; none if there is no such kind.
+    pub async fn shipped_kind(&self, kind: &str) -> Result<Option<Loaded>> {
+        let Some(position) = BATTERY.iter().position(|(name, ..)| *name == kind) else { return Ok(None) };
+        Ok(self.shipped_at(position).await?.filter(Loaded::is_kind))
     }
 
     /// The component of the battery that serves an area; none if there is no such area.
@@ -251,6 +264,16 @@ impl Registry {
         loaded.insert(digest, entry.clone());
         Ok(entry)
     }
+}
+
+/// Whether a text is a kind of a third party: `vendor.name`, both of the grammar of areas.
+pub fn is_foreign_kind(text: &str) -> bool {
+    text.split_once('.').is_some_and(|(vendor, name)| [vendor, name].into_iter().all(crate::standard::is_area_name))
+}
+
+/// Whether a text is a SHA-256: 64 hexadecimal digits.
+pub fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The bytes that are hashed are the bytes that are compiled, and no more of them than a component may have.

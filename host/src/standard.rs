@@ -215,7 +215,7 @@ fn parse_area(entry: &At<'_>, base: &Path, shipped: Option<&Standard>) -> Result
             return Err(path.fault("must not be empty"));
         }
         let pin = sha256.text()?.to_ascii_lowercase();
-        if pin.len() != 64 || !pin.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if !crate::probes::is_digest(&pin) {
             return Err(sha256.fault("must be 64 hexadecimal digits"));
         }
         Source::File { path: base.join(path.text()?), sha256: pin }

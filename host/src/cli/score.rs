@@ -11,7 +11,7 @@ use super::{Global, console, progress, signals};
 use crate::error::{Error, Result};
 use crate::report::assemble::{self, Assembled};
 use crate::report::output;
-use crate::runner::{self, Evaluation, Plan};
+use crate::runner::{self, Battery, Evaluation, Plan};
 
 /// The measurement that counts valid calls without an answer.
 const TRANSPORT_ERRORS: &str = "transport_errors";
@@ -69,12 +69,15 @@ impl Score {
             let components = Components::load(&self.components).await?;
             let plan = Plan {
                 target,
-                grants: components.grants(&self.components, &standard)?,
-                components: components.of_standard(&standard).await?,
-                standard,
+                startup_timeout: self.target.startup_timeout(),
+                battery: Some(Battery {
+                    grants: components.grants(&self.components, &standard)?,
+                    components: components.of_standard(&standard).await?,
+                    standard,
+                }),
+                cases: None,
                 profile,
                 arguments: arguments.by_tool,
-                startup_timeout: self.target.startup_timeout(),
             };
             let sink = Arc::clone(&line);
             let work = runner::evaluate(plan, components.engine(), Arc::new(move |progress| sink.update(progress)));
@@ -82,7 +85,7 @@ impl Score {
         })?;
         let elapsed = begun.elapsed();
 
-        let assembled = assemble::score(&evaluation, server, &floors);
+        let assembled = assemble::report(&evaluation, server, &floors, None);
         outputs.text.elapsed = self.report.timings().then_some(elapsed);
         outputs.text.placement = corpus.zip(assembled.report.readiness.as_ref()).map(|(corpus, own)| corpus.place(own));
         let private = private_lines(&evaluation, &assembled.breaches);
@@ -108,7 +111,7 @@ fn tell(evaluation: &Evaluation, assembled: &Assembled) {
         console::error(fault);
     }
     let calls_lost = assembled.report.measurement(TRANSPORT_ERRORS).is_some_and(|count| count > 0);
-    if evaluation.fault.is_some() || evaluation.error.is_some() || calls_lost {
+    if evaluation.fault.is_some() || assembled.report.exit_code() == 3 || calls_lost {
         console::server_stderr(&evaluation.stderr);
     }
 }

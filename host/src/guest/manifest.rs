@@ -115,11 +115,11 @@ fn check_checks(manifest: &Manifest) -> Result<(), String> {
 
 fn check_metrics(metrics: &[Metric]) -> Result<(), String> {
     let fits = |metric: &Metric| {
-        is_label(&metric.name)
+        is_metric(&metric.name)
             && metric.unit.len() <= 32
             && metric.unit.chars().all(|c| c.is_ascii_graphic())
             && metric.labels.len() <= MAX_REASONS
-            && metric.labels.iter().all(|label| is_label(label))
+            && metric.labels.iter().all(|label| is_reason(label))
     };
     if !metrics.iter().all(fits) {
         return Err("a metric of its manifest has no plain name, unit or words".into());
@@ -159,6 +159,13 @@ fn is_reason(text: &str) -> bool {
     (1..=128).contains(&text.len())
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.'))
+}
+
+/// `[a-z][a-z0-9_]{0,63}`.
+fn is_metric(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 #[cfg(test)]

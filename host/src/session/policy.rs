@@ -75,6 +75,27 @@ impl Policy {
         policy
     }
 
+    /// The rules of one case: it may also call the tools it names, which its manifest attests, as far as their hints and
+    /// the operator allow. A mutating case may call any tool that the operator did not exclude.
+    #[must_use]
+    pub fn for_case(&self, catalog: &Catalog, named: &BTreeSet<&str>, may_mutate: bool) -> Self {
+        let mut policy = Self { may_mutate, ..self.clone() };
+        for label in named {
+            let verdicts = catalog.entries.iter().filter(|entry| entry.label == **label).map(|entry| match entry.hinted {
+                ToolClass::Writer => Some(Denial::WriterTool),
+                ToolClass::Invalid => Some(Denial::InvalidTool),
+                ToolClass::ReadOnly | ToolClass::Unannotated if self.skipped.contains(*label) => {
+                    Some(Denial::SkippedTool)
+                }
+                ToolClass::ReadOnly | ToolClass::Unannotated => None,
+            });
+            if let Some(verdict) = verdicts.reduce(stricter) {
+                policy.verdicts.insert((*label).to_owned(), verdict);
+            }
+        }
+        policy
+    }
+
     fn judge(&self, entry: &Entry) -> Option<Denial> {
         match entry.class {
             ToolClass::Writer => Some(Denial::WriterTool),
@@ -89,6 +110,9 @@ impl Policy {
 
     /// Why this run would refuse to call a listed tool; `SkippedTool` only if nothing else forbids it.
     pub fn blocked(&self, label: &str) -> Option<Denial> {
+        if self.may_mutate {
+            return self.skipped.contains(label).then_some(Denial::SkippedTool);
+        }
         self.verdicts.get(label).copied().unwrap_or(Some(Denial::UnlistedTool))
     }
 
@@ -98,12 +122,14 @@ impl Policy {
             return Ok(());
         }
         let params: OnceEach<'_> = serde_json::from_str(params.unwrap_or("null")).map_err(|_| Denial::InvalidTool)?;
+        let name: Option<String> = params.get("name").and_then(|raw| serde_json::from_str(raw).ok());
         if self.may_mutate {
-            return Ok(());
+            return match name {
+                Some(name) if self.skipped.contains(&name) => Err(Denial::SkippedTool),
+                _ => Ok(()),
+            };
         }
-        let name: String =
-            params.get("name").and_then(|raw| serde_json::from_str(raw).ok()).ok_or(Denial::InvalidTool)?;
-        self.permits_name(&name)
+        self.permits_name(&name.ok_or(Denial::InvalidTool)?)
     }
 
     fn permits_name(&self, name: &str) -> Result<(), Denial> {
