@@ -8,9 +8,14 @@ pub mod contract;
 pub mod corpus;
 pub mod document;
 pub mod explain;
+pub mod junit;
+pub mod markdown;
 pub mod output;
+pub mod render;
+pub mod sarif;
 pub mod schema;
 #[cfg(test)]
 pub(crate) mod tests_support;
 pub mod text;
+pub mod view;
 pub mod words;
