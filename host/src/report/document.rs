@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use crate::outcome::NoVerdict;
+use crate::session::catalog::ToolClass;
 
 pub use super::words::{
     AreaName, Badge, BoundName, CaseId, CheckId, ComponentName, Hex16, Hex64, Hint, Identifier, KindName, Label,
@@ -401,8 +402,7 @@ pub struct ContractTool {
     /// Its name.
     pub name: Label,
     /// Its class.
-    #[schemars(extend("enum" = ["read-only", "writer", "unannotated"]))]
-    pub class: &'static str,
+    pub class: Class,
     /// Digests of the required parameter names, sorted.
     pub required: Vec<Hex16>,
     /// Digest of each name to digest of its constraint.
@@ -413,18 +413,87 @@ pub struct ContractTool {
     pub output_schema: Option<Hex16>,
 }
 
+/// What a tool says of its effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// It declares to change nothing.
+    ReadOnly,
+    /// It declares to write, or not to be read-only.
+    Writer,
+    /// It says nothing.
+    Unannotated,
+}
+
+impl Class {
+    /// The class of a valid entry; none for an invalid one.
+    pub const fn of(class: ToolClass) -> Option<Self> {
+        match class {
+            ToolClass::ReadOnly => Some(Self::ReadOnly),
+            ToolClass::Writer => Some(Self::Writer),
+            ToolClass::Unannotated => Some(Self::Unannotated),
+            ToolClass::Invalid => None,
+        }
+    }
+
+    /// The word in documents.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ReadOnly => ToolClass::ReadOnly.word(),
+            Self::Writer => ToolClass::Writer.word(),
+            Self::Unannotated => ToolClass::Unannotated.word(),
+        }
+    }
+}
+
+/// How a case ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaseResult {
+    /// It passed.
+    Pass,
+    /// It failed.
+    Fail,
+    /// There is no verdict.
+    Error,
+}
+
+impl CaseResult {
+    /// The word in every rendering.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Case {
+    /// How it ended: an error where the reason is a no-verdict label.
+    pub fn result(&self) -> CaseResult {
+        let no_verdict = self.reason.as_ref().and_then(|reason| NoVerdict::from_label(reason.as_str()));
+        match (no_verdict, self.passed) {
+            (Some(_), _) => CaseResult::Error,
+            (None, true) => CaseResult::Pass,
+            (None, false) => CaseResult::Fail,
+        }
+    }
+}
+
 impl Report {
+    /// Whether an earlier mcpeval wrote it, whose score compares with nothing of today.
+    pub fn is_legacy(&self) -> bool {
+        self.schema != SCHEMA
+    }
+
     /// Reads the exit code from the verdicts, as a reader of the stored document does: 3 outranks 1.
     pub fn exit_code(&self) -> u8 {
-        let errored = self
-            .cases
-            .iter()
-            .any(|case| case.reason.as_ref().is_some_and(|reason| NoVerdict::from_label(reason.as_str()).is_some()));
+        let any = |result| self.cases.iter().any(|case| case.result() == result);
         let floors_missed = self.readiness_gate.as_ref().is_some_and(|gate| gate.passed == Some(false));
-        if self.readiness_error.is_some() || errored {
+        if self.readiness_error.is_some() || any(CaseResult::Error) {
             3
         } else {
-            u8::from(floors_missed || self.cases.iter().any(|case| !case.passed))
+            u8::from(floors_missed || any(CaseResult::Fail))
         }
     }
 
@@ -484,6 +553,29 @@ impl Profile {
         "lanes",
         "arguments_sha256",
     ];
+
+    /// Whether scores measured so compare: all is equal, of the evaluator's version major and minor.
+    pub fn compares_with(&self, other: &Self) -> bool {
+        self.difference(other).is_none()
+    }
+
+    /// The first field, of [`FIELDS`](Self::FIELDS), for which scores measured so do not compare.
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
+        let equal = [
+            self.schema == other.schema,
+            self.evaluator_version.minor() == other.evaluator_version.minor(),
+            self.platform == other.platform,
+            self.architecture == other.architecture,
+            self.client_capabilities == other.client_capabilities,
+            self.attested_read_only == other.attested_read_only,
+            self.skip_tools == other.skip_tools,
+            self.call_timeout_ms == other.call_timeout_ms,
+            self.repeats == other.repeats,
+            self.lanes == other.lanes,
+            self.arguments_sha256 == other.arguments_sha256,
+        ];
+        Self::FIELDS.into_iter().zip(equal).find_map(|(field, equal)| (!equal).then_some(field))
+    }
 }
 
 impl Generator {

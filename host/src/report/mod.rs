@@ -4,8 +4,10 @@
 pub mod assemble;
 pub mod canonical;
 pub mod catalogue;
+pub mod compare;
 pub mod contract;
 pub mod corpus;
+pub mod diff;
 pub mod document;
 pub mod explain;
 pub mod junit;

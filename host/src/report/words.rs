@@ -155,6 +155,14 @@ impl Subject {
     }
 }
 
+impl Version {
+    /// Major and minor.
+    pub(crate) fn minor(&self) -> &str {
+        let end = self.0.match_indices('.').nth(1).map_or(self.0.len(), |(at, _)| at);
+        self.0.get(..end).unwrap_or(&self.0)
+    }
+}
+
 impl Badge {
     /// Brightgreen from 80, yellow from 50, else red.
     pub fn of(score: u8) -> Self {
