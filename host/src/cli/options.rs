@@ -274,6 +274,8 @@ pub(super) enum Format {
     Sarif,
     /// For test results of CI
     Junit,
+    /// A page for people, without scripts
+    Html,
 }
 
 impl From<Format> for render::Format {
@@ -284,6 +286,7 @@ impl From<Format> for render::Format {
             Format::Markdown => Self::Markdown,
             Format::Sarif => Self::Sarif,
             Format::Junit => Self::Junit,
+            Format::Html => Self::Html,
         }
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::document::{Case, Report};
+use super::document::{Case, CaseResult, Report};
 use super::render::{Options, Timings};
 use super::text;
-use super::view::{self, Floor, Verdict};
+use super::view::{self, Floor};
 use crate::error::{Error, Result};
 
 /// The type of a missed floor.
@@ -37,7 +37,7 @@ struct Testcase {
 
 #[derive(Debug)]
 struct Problem {
-    verdict: Verdict,
+    verdict: CaseResult,
     reason: String,
     message: String,
     hint: Option<String>,
@@ -105,7 +105,7 @@ fn readiness(report: &Report, options: &Options) -> Option<Suite> {
     properties.extend(areas.map(|area| (format!("area.{}", area.name), area.score.0.to_string())));
 
     let unmeasured = report.readiness_error.map(|error| Problem {
-        verdict: Verdict::Error,
+        verdict: CaseResult::Error,
         reason: error.0.label().to_owned(),
         message: report.readiness_partial.as_ref().map_or_else(
             || "not measured".to_owned(),
@@ -135,8 +135,8 @@ fn marked(options: &Options) -> Vec<(String, String)> {
 
 impl Problem {
     fn of(case: &Case, options: &Options) -> Option<Self> {
-        let verdict = Verdict::from(case);
-        if verdict == Verdict::Pass {
+        let verdict = case.result();
+        if verdict == CaseResult::Pass {
             return None;
         }
         let reason = case.reason.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -157,14 +157,14 @@ impl Problem {
     }
 
     fn of_floor(floor: &Floor<'_>, report: &Report) -> Option<Self> {
-        let reason = match floor.verdict {
-            Verdict::Pass => return None,
-            Verdict::Fail => FLOOR,
-            Verdict::Error => report.readiness_error.map_or(FLOOR, |error| error.0.label()),
+        let reason = match floor.result {
+            CaseResult::Pass => return None,
+            CaseResult::Fail => FLOOR,
+            CaseResult::Error => report.readiness_error.map_or(FLOOR, |error| error.0.label()),
         };
         let observed = floor.observed.map_or_else(|| "none".to_owned(), |observed| observed.0.to_string());
         Some(Self {
-            verdict: floor.verdict,
+            verdict: floor.result,
             reason: reason.to_owned(),
             message: format!("observed={observed} floor={}", floor.floor.0),
             hint: None,
@@ -173,7 +173,7 @@ impl Problem {
 }
 
 impl Suite {
-    fn count(&self, verdict: Verdict) -> usize {
+    fn count(&self, verdict: CaseResult) -> usize {
         self.cases.iter().filter(|case| case.problem.as_ref().is_some_and(|problem| problem.verdict == verdict)).count()
     }
 }
@@ -186,8 +186,8 @@ fn write(xml: &mut Xml, suites: &[Suite], timings: Option<&Timings>) -> io::Resu
     xml.create_element("testsuites")
         .with_attribute(("name", "mcpeval"))
         .with_attribute(("tests", sum(&|suite| suite.cases.len()).as_str()))
-        .with_attribute(("failures", sum(&|suite| suite.count(Verdict::Fail)).as_str()))
-        .with_attribute(("errors", sum(&|suite| suite.count(Verdict::Error)).as_str()))
+        .with_attribute(("failures", sum(&|suite| suite.count(CaseResult::Fail)).as_str()))
+        .with_attribute(("errors", sum(&|suite| suite.count(CaseResult::Error)).as_str()))
         .with_attributes(time(timings.map(|timings| timings.total)).as_ref().map(|time| ("time", time.as_str())))
         .write_inner_content(|xml| suites.iter().try_for_each(|suite| write_suite(xml, suite)))?;
     Ok(())
@@ -197,8 +197,8 @@ fn write_suite(xml: &mut Xml, suite: &Suite) -> io::Result<()> {
     xml.create_element("testsuite")
         .with_attribute(("name", held(&suite.name).as_str()))
         .with_attribute(("tests", suite.cases.len().to_string().as_str()))
-        .with_attribute(("failures", suite.count(Verdict::Fail).to_string().as_str()))
-        .with_attribute(("errors", suite.count(Verdict::Error).to_string().as_str()))
+        .with_attribute(("failures", suite.count(CaseResult::Fail).to_string().as_str()))
+        .with_attribute(("errors", suite.count(CaseResult::Error).to_string().as_str()))
         .with_attributes(time(suite.time).as_ref().map(|time| ("time", time.as_str())))
         .write_inner_content(|xml| {
             if !suite.properties.is_empty() {
@@ -226,7 +226,7 @@ fn write_case(xml: &mut Xml, case: &Testcase) -> io::Result<()> {
         .with_attributes(time(case.time).as_ref().map(|time| ("time", time.as_str())));
     let Some(problem) = &case.problem else { return element.write_empty().map(drop) };
     element.write_inner_content(|xml| {
-        let name = if problem.verdict == Verdict::Error { "error" } else { "failure" };
+        let name = if problem.verdict == CaseResult::Error { "error" } else { "failure" };
         let problem_element = xml
             .create_element(name)
             .with_attribute(("type", held(&problem.reason).as_str()))

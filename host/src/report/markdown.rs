@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write as _};
 
 use super::document::{Measured, PerTool, Report};
 use super::render::Options;
-use super::view::{self, NOTE, SUBJECTS_SHOWN, Verdict};
+use super::view::{self, NOTE, SUBJECTS_SHOWN};
 
 /// The document.
 pub fn render(report: &Report, options: &Options) -> String {
@@ -68,12 +68,7 @@ impl Page {
     }
 
     fn report(&mut self, report: &Report, options: &Options) -> fmt::Result {
-        let verdict = match report.exit_code() {
-            0 => Verdict::Pass,
-            1 => Verdict::Fail,
-            _ => Verdict::Error,
-        };
-        writeln!(self.out, "# mcpeval: {}: {verdict}", code(&report.server))?;
+        writeln!(self.out, "# mcpeval: {}: {}", code(&report.server), view::result(report).word())?;
         self.readiness(report)?;
         self.losses(report, options)?;
         if let Some(gate) = &report.gate {
@@ -159,7 +154,7 @@ impl Page {
         self.head(&["Subject", "#Observed", "#Floor", "Result"])?;
         for floor in &floors {
             let observed = floor.observed.map_or_else(|| "none".to_owned(), |observed| observed.0.to_string());
-            self.row(&[code(floor.subject), observed, floor.floor.0.to_string(), floor.verdict.to_string()])?;
+            self.row(&[code(floor.subject), observed, floor.floor.0.to_string(), floor.result.word().to_owned()])?;
         }
         Ok(())
     }
@@ -200,7 +195,7 @@ impl Page {
             self.row(&[
                 code(&case.id),
                 code(&case.probe),
-                Verdict::from(case).to_string(),
+                case.result().word().to_owned(),
                 case.attempts.to_string(),
                 case.first_failure.map(|number| number.to_string()).unwrap_or_default(),
                 case.reason.as_ref().map(code).unwrap_or_default(),

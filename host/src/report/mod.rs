@@ -10,6 +10,7 @@ pub mod corpus;
 pub mod diff;
 pub mod document;
 pub mod explain;
+pub mod html;
 pub mod junit;
 pub mod markdown;
 pub mod output;

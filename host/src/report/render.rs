@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::corpus::Placement;
 use super::document::Report;
 use super::sarif::Rule;
-use super::{junit, markdown, sarif, text};
+use super::{html, junit, markdown, sarif, text};
 use crate::error::Result;
 
 /// What stands in the path of a URI as it is.
@@ -28,6 +28,8 @@ pub enum Format {
     Sarif,
     /// For the test results of CI.
     Junit,
+    /// A page for people.
+    Html,
 }
 
 /// What renderings show beside the report, and how much of it.
@@ -104,6 +106,7 @@ pub fn render(report: &Report, format: Format, options: &Options) -> Result<Stri
         Format::Markdown => Ok(markdown::render(report, options)),
         Format::Sarif => Ok(sarif::render(report, options)),
         Format::Junit => junit::render(report, options),
+        Format::Html => html::render(report, options),
     }
 }
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::canonical;
-use super::document::{Case, LostCheck, Report, Subject, VERSION};
+use super::document::{Case, CaseResult, LostCheck, Report, Subject, VERSION};
 use super::render::Options;
-use super::view::{self, Floor, Verdict};
+use super::view::{self, Floor};
 use crate::probes::Manifest;
 
 /// The published schema.
@@ -134,10 +134,10 @@ impl Rules {
 pub fn render(report: &Report, options: &Options) -> String {
     let rules = Rules::of(report, options);
     let log = Log { report, options, rules: &rules };
-    let failed = report.cases.iter().filter(|case| Verdict::from(*case) == Verdict::Fail).map(|case| log.case(case));
+    let failed = report.cases.iter().filter(|case| case.result() == CaseResult::Fail).map(|case| log.case(case));
     let lost = view::areas(report).iter().flat_map(|area| &area.checks).map(|check| log.loss(check));
     let floors = view::floors(report);
-    let missed = floors.iter().filter(|floor| floor.verdict == Verdict::Fail).map(|floor| log.floor(floor));
+    let missed = floors.iter().filter(|floor| floor.result == CaseResult::Fail).map(|floor| log.floor(floor));
     let results: Vec<Value> = failed.chain(lost).chain(missed).collect();
     let notifications = log.notifications();
     let descriptors: Vec<Value> = rules.list.iter().map(|rule| rule.descriptor(options.brief)).collect();
@@ -203,7 +203,7 @@ impl Log<'_> {
 
     /// What could not be decided, and why.
     fn notifications(&self) -> Vec<Value> {
-        let errored = self.report.cases.iter().filter(|case| Verdict::from(*case) == Verdict::Error).map(|case| {
+        let errored = self.report.cases.iter().filter(|case| case.result() == CaseResult::Error).map(|case| {
             json!({
                 "level": "error",
                 "descriptor": {"id": case.reason.as_ref().map(ToString::to_string).unwrap_or_default()},

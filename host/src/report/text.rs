@@ -6,9 +6,9 @@ use std::fmt::{self, Write as _};
 use anstyle::{AnsiColor, Style};
 
 use super::corpus::Placement;
-use super::document::{CATALOG_TOKENS, Case, Report};
+use super::document::{CATALOG_TOKENS, Case, CaseResult, Report};
 use super::render::Options;
-use super::view::{self, Band, Group, NOTE, Verdict};
+use super::view::{self, Band, Group, NOTE};
 
 const INDENT: &str = "    ";
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -82,13 +82,13 @@ impl<'a> Lines<'a> {
         if self.options.styled { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
 
-    fn verdict(&self, verdict: Verdict) -> String {
+    fn verdict(&self, verdict: CaseResult) -> String {
         let style = match verdict {
-            Verdict::Pass => GOOD,
-            Verdict::Fail => BAD,
-            Verdict::Error => FAIR,
+            CaseResult::Pass => GOOD,
+            CaseResult::Fail => BAD,
+            CaseResult::Error => FAIR,
         };
-        self.paint(style, verdict)
+        self.paint(style, verdict.word())
     }
 
     fn hint(&mut self, reason: &'a str, hint: &str) -> fmt::Result {
@@ -101,7 +101,7 @@ impl<'a> Lines<'a> {
 
     fn case(&mut self, case: &'a Case) -> fmt::Result {
         let reason = case.reason.as_ref();
-        let verdict = self.verdict(case.into());
+        let verdict = self.verdict(case.result());
         write!(self.out, "{} {} {verdict} attempts={}", case.id, case.probe, case.attempts)?;
         if let Some(first_failure) = case.first_failure {
             write!(self.out, " first_failure={first_failure}")?;
@@ -185,7 +185,7 @@ impl<'a> Lines<'a> {
     fn floors(&mut self, report: &Report) -> fmt::Result {
         for floor in view::floors(report) {
             let observed = floor.observed.map_or_else(|| "none".to_owned(), |observed| observed.0.to_string());
-            let verdict = self.verdict(floor.verdict);
+            let verdict = self.verdict(floor.result);
             writeln!(self.out, "floor {} observed={observed} floor={} {verdict}", floor.subject, floor.floor.0)?;
         }
         Ok(())

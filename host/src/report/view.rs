@@ -1,12 +1,10 @@
 //! What renderings show alike: the words for a verdict, losses in groups, floors, what the catalog costs.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use super::document::{
-    AreaReport, CATALOG_TOKENS, Case, CheckId, Hint, LostCheck, Measured, Percent, Reason, Report, Subject, measurement,
+    AreaReport, CATALOG_TOKENS, CaseResult, CheckId, Hint, LostCheck, Measured, Percent, Reason, Report, Subject, measurement,
 };
-use crate::outcome::NoVerdict;
 
 /// Subjects shown of one group of losses, unless all are asked for.
 pub const SUBJECTS_SHOWN: usize = 8;
@@ -17,42 +15,12 @@ const GOOD: u8 = 80;
 /// The band below it begins here, and its badge is yellow.
 const FAIR: u8 = 50;
 
-/// How a case, a floor or a gate ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It holds.
-    Pass,
-    /// It does not.
-    Fail,
-    /// It could not be decided.
-    Error,
-}
-
-impl Verdict {
-    /// The word of every rendering.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Error => "error",
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
-
-impl From<&Case> for Verdict {
-    fn from(case: &Case) -> Self {
-        let reason = case.reason.as_ref().map(Reason::as_str);
-        match (case.passed, reason.and_then(NoVerdict::from_label)) {
-            (true, _) => Self::Pass,
-            (false, None) => Self::Fail,
-            (false, Some(_)) => Self::Error,
-        }
+/// How a run ended, as its exit code says.
+pub fn result(report: &Report) -> CaseResult {
+    match report.exit_code() {
+        0 => CaseResult::Pass,
+        1 => CaseResult::Fail,
+        _ => CaseResult::Error,
     }
 }
 
@@ -165,7 +133,7 @@ pub struct Floor<'a> {
     /// What was asked for.
     pub floor: Percent,
     /// Whether it is met.
-    pub verdict: Verdict,
+    pub result: CaseResult,
 }
 
 /// The floors of a report, the score's first.
@@ -180,12 +148,12 @@ pub fn floors(report: &Report) -> Vec<Floor<'_>> {
         (name.as_str(), area.map(|area| area.observed(gate.exclude_latency)), *floor)
     });
     let judged = |(subject, observed, floor): (_, Option<Percent>, _)| {
-        let verdict = match observed {
-            Some(observed) if observed >= floor => Verdict::Pass,
-            Some(_) => Verdict::Fail,
-            None => Verdict::Error,
+        let result = match observed {
+            Some(observed) if observed >= floor => CaseResult::Pass,
+            Some(_) => CaseResult::Fail,
+            None => CaseResult::Error,
         };
-        Floor { subject, observed, floor, verdict }
+        Floor { subject, observed, floor, result }
     };
     score.into_iter().chain(areas).map(judged).collect()
 }
