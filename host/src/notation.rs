@@ -175,12 +175,20 @@ impl Document {
 /// # Errors
 /// A usage error if it is missing, too large or no UTF-8.
 pub fn read_text(path: &Path, limit: usize) -> Result<String> {
+    let file = std::fs::File::open(path).map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
+    read_text_from(file, path.display(), limit)
+}
+
+/// The same from anything that can be read; `name` is what it is called in errors.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_text_from(source: impl std::io::Read, name: impl std::fmt::Display, limit: usize) -> Result<String> {
     use std::io::Read as _;
-    let fault = |what: String| Error::usage(format!("{}: {what}", path.display()));
-    let file = std::fs::File::open(path).map_err(|error| fault(error.to_string()))?;
+    let fault = |what: String| Error::usage(format!("{name}: {what}"));
     let mut bytes = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    file.take(most).read_to_end(&mut bytes).map_err(|error| fault(error.to_string()))?;
+    source.take(most).read_to_end(&mut bytes).map_err(|error| fault(error.to_string()))?;
     if bytes.len() > limit {
         return Err(fault(format!("the file is larger than {limit} bytes")));
     }

@@ -172,6 +172,7 @@ pub(crate) fn assemble(facts: &Facts<'_>, server: Label, floors: &Floors) -> Ass
         catalog: facts.catalog.filter(|catalog| catalog.is_complete()).map(contract),
         components: facts.components.iter().map(|(name, digest)| (name.clone(), Hex64(digest.to_string()))).collect(),
         cases: Vec::new(),
+        legacy_score: None,
     };
     report.passed = report.exit_code() == 0;
     Assembled { report, breaches }

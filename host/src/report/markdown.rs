@@ -98,6 +98,9 @@ impl Page {
             }
             writeln!(self.out, ".")?;
         } else {
+            if let Some(score) = report.legacy_score {
+                writeln!(self.out, "\nLegacy score: {} of 100, which compares with no score of today.", score.0)?;
+            }
             return Ok(());
         }
         let areas = view::areas(report);

@@ -14,6 +14,7 @@ pub mod html;
 pub mod junit;
 pub mod markdown;
 pub mod output;
+pub mod read;
 pub mod render;
 pub mod sarif;
 pub mod schema;
