@@ -191,17 +191,30 @@ impl Document {
 /// # Errors
 /// A usage error if it is missing, too large or no UTF-8.
 pub fn read_text(path: &Path, limit: usize) -> Result<String> {
-    let fault = |what: String| Error::usage(format!("{}: {what}", path.display()));
+    let fault = |error: io::Error| {
+        Error::usage(match error.kind() {
+            io::ErrorKind::IsADirectory => format!("{}: this is a folder, not a file", path.display()),
+            io::ErrorKind::TimedOut => format!("{}: nobody writes to this pipe", path.display()),
+            _ => format!("{}: {error}", path.display()),
+        })
+    };
+    let mut first = Vec::new();
+    let file = open(path).and_then(|file| await_writer(file, PIPE_PATIENCE, &mut first)).map_err(fault)?;
+    read_text_from(first.as_slice().chain(file), path.display(), limit)
+}
+
+/// The same from anything that can be read; `name` is what it is called in errors.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_text_from(source: impl io::Read, name: impl std::fmt::Display, limit: usize) -> Result<String> {
+    let fault = |what: String| Error::usage(format!("{name}: {what}"));
     let mut bytes = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    open(path)
-        .and_then(|file| await_writer(file, PIPE_PATIENCE, &mut bytes))
-        .and_then(|file| file.take(most).read_to_end(&mut bytes))
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::IsADirectory => fault("this is a folder, not a file".to_owned()),
-            io::ErrorKind::TimedOut => fault("nobody writes to this pipe".to_owned()),
-            _ => fault(error.to_string()),
-        })?;
+    source.take(most).read_to_end(&mut bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => fault("this is a folder, not a file".to_owned()),
+        _ => fault(error.to_string()),
+    })?;
     if bytes.len() > limit {
         return Err(fault(format!("the file is larger than {limit} bytes")));
     }
