@@ -208,7 +208,7 @@ fn names_of_targets_complete_from_the_file_that_the_line_names() {
 #[test]
 fn a_document_may_come_through_a_pipe() {
     let place = Place::new(programs!());
-    let script = "exec \"$0\" score --format json --lanes 1 --arguments <(echo '{\"find_item\": {}}') -- \"$1\" good";
+    let script = "exec \"$0\" score --format json --lanes 1 --arguments <(echo '{}') -- \"$1\" good";
     let mut command = place.command("/bin/bash");
     command.args(["-c", script, programs!().mcpeval, programs!().server]);
     let outcome = run(command);
