@@ -44,6 +44,14 @@ impl Answer {
     }
 }
 
+/// The exchange that shows how a request came out: the answer, or what the fault cites.
+pub fn cited(outcome: &Result<Answer, Fault>) -> Option<ExchangeId> {
+    match outcome {
+        Ok(answer) => Some(answer.exchange),
+        Err(fault) => fault.exchange,
+    }
+}
+
 /// The JSON-RPC code for parameters that the receiver declines.
 const INVALID_PARAMS: i64 = -32602;
 

@@ -14,6 +14,12 @@ impl Fault {
     pub fn is_reply(&self) -> bool {
         matches!(self.cause, Cause::Malformed)
     }
+
+    /// The server's fault, to be judged; a refusal is the error that ends the run: what was not sent says nothing about
+    /// the server.
+    pub fn unless_refused(self) -> Result<Self, Self> {
+        if self.is_refusal() { Err(self) } else { Ok(self) }
+    }
 }
 
 /// What is known of the server when the run begins.
@@ -217,6 +223,15 @@ impl Pending {
     /// The answer; `None` when the wait ran out. To be taken once.
     pub fn wait(&self, wait_ms: u32) -> Result<Option<Answer>, Fault> {
         Ok(self.0.wait(wait_ms)?.map(Answer::from_contract))
+    }
+
+    /// The answer, however long the request may take. To be taken once.
+    pub fn answer(&self) -> Result<Answer, Fault> {
+        loop {
+            if let Some(answer) = self.wait(u32::MAX)? {
+                return Ok(answer);
+            }
+        }
     }
 
     /// Tells the server that the answer is no longer wanted; [`Pending::wait`] still tells what came.
