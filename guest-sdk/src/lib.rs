@@ -53,6 +53,7 @@ mod manifest;
 mod session;
 
 pub mod http;
+pub mod judge;
 pub mod log;
 pub mod pipe;
 pub mod report;
