@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::bindings::mcpeval::probe::session;
-use crate::{ExchangeId, Fault, Json, View};
+use crate::{Cause, ExchangeId, Fault, Json, View};
 
 /// What the server answered to one request, errors included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,35 @@ impl Answer {
             status: answer.status,
             reply: answer.reply.map(Json::from_contract).map_err(Json::from_contract),
         }
+    }
+
+    /// How it came out as an answer to `tools/call`.
+    pub fn class(&self) -> CallClass {
+        match &self.reply {
+            Ok(_) => match self.tool_result() {
+                Some(ToolResult { is_error: false, .. }) => CallClass::Success,
+                Some(ToolResult { is_error: true, .. }) => CallClass::ToolError,
+                None => CallClass::Transport,
+            },
+            Err(error) if !error.view().is_object() => CallClass::Transport,
+            Err(_) if self.error_code() == Some(INVALID_PARAMS) => CallClass::Rejected,
+            Err(_) => CallClass::RpcError,
+        }
+    }
+
+    /// Whether it is the result of a `tools/call` that succeeded.
+    pub fn succeeded(&self) -> bool {
+        self.class() == CallClass::Success
+    }
+
+    /// The same if it answers a `tools/call` in the protocol's terms; what does not is a malformed reply, and thus a
+    /// fault.
+    pub fn structured(self) -> Result<Self, Fault> {
+        if self.class().is_structured() {
+            return Ok(self);
+        }
+        let detail = "the answer is neither a result of tools/call nor an error object".to_owned();
+        Err(Fault { cause: Cause::Malformed, exchange: Some(self.exchange), detail })
     }
 
     /// The code of a JSON-RPC error.
@@ -110,17 +139,7 @@ pub enum CallClass {
 impl CallClass {
     /// The class of one outcome.
     pub fn of(outcome: &Result<Answer, Fault>) -> Self {
-        let Ok(answer) = outcome else { return Self::Transport };
-        match &answer.reply {
-            Ok(_) => match answer.tool_result() {
-                Some(ToolResult { is_error: false, .. }) => Self::Success,
-                Some(ToolResult { is_error: true, .. }) => Self::ToolError,
-                None => Self::Transport,
-            },
-            Err(error) if !error.view().is_object() => Self::Transport,
-            Err(_) if answer.error_code() == Some(INVALID_PARAMS) => Self::Rejected,
-            Err(_) => Self::RpcError,
-        }
+        outcome.as_ref().map_or(Self::Transport, Answer::class)
     }
 
     /// Whether the server answered in the protocol's terms.
@@ -132,7 +151,7 @@ impl CallClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cause, json};
+    use crate::json;
 
     fn class(reply: Result<serde_json::Value, serde_json::Value>) -> CallClass {
         let reply = reply.map(Json::from).map_err(Json::from);
@@ -151,6 +170,15 @@ mod tests {
         assert_eq!(class(Err(json!("no"))), CallClass::Transport);
         let fault = Fault { cause: Cause::TimedOut, exchange: None, detail: String::new() };
         assert_eq!(CallClass::of(&Err(fault)), CallClass::Transport);
+    }
+
+    #[test]
+    fn what_is_no_answer_to_a_call_is_a_malformed_reply() {
+        let answer = |reply| Answer { exchange: 7, elapsed_us: 1, status: None, reply: Ok(Json::from(reply)) };
+        let fault = answer(json!([])).structured().unwrap_err();
+        assert_eq!((fault.cause, fault.exchange), (Cause::Malformed, Some(7)));
+        let error = answer(json!({"isError": true}));
+        assert_eq!((error.succeeded(), error.structured().is_ok()), (false, true));
     }
 
     #[test]

@@ -103,6 +103,9 @@ pub fn call_params(tool: &str, arguments: &Json) -> Json {
     Json(format!(r#"{{"name":{name},"arguments":{arguments}}}"#))
 }
 
+/// Bytes of compact JSON for one token.
+const BYTES_PER_TOKEN: usize = 4;
+
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// One value inside JSON text. Looking into something that is not there, or is of another type, gives `None`.
@@ -213,8 +216,13 @@ impl<'a> View<'a> {
         serde_json::Deserializer::from_str(self.0).deserialize_map(Members(visit)).ok()
     }
 
+    /// mcpeval's estimate of the tokens this value takes: a quarter of [`View::compact_len`], rounded up.
+    pub fn tokens(self) -> u32 {
+        u32::try_from(self.compact_len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX)
+    }
+
     /// Bytes of this value as compact JSON: UTF-8, no blanks, only necessary escapes, numbers and key order as they
-    /// are. A quarter of it, rounded up, is mcpeval's estimate of tokens.
+    /// are.
     pub fn compact_len(self) -> usize {
         let mut bytes = 0;
         let mut rest = self.0;
@@ -421,6 +429,12 @@ mod tests {
             }
         }
         assert_eq!(json(r#""\ud800x""#).view().compact_len(), r#""\ud800x""#.len());
+    }
+
+    #[test]
+    fn tokens_are_rounded_up() {
+        let tokens = |text: &str| json(text).view().tokens();
+        assert_eq!([tokens("1"), tokens("1234"), tokens("12345"), tokens("[ 1, 2 ]")], [1, 1, 2, 2]);
     }
 
     #[test]

@@ -5,6 +5,11 @@ use crate::bindings::mcpeval::probe::session as contract;
 use crate::{Allowance, Answer, Cause, ExchangeId, Fault, IncomingKind, Isolation, Json, Listing, Params, Tally, Tool};
 
 impl Fault {
+    /// The case lacks what its config schema requires, or has it in another type: a mistake of the host.
+    pub(crate) fn incomplete(field: &str) -> Self {
+        Self { cause: Cause::Other, exchange: None, detail: format!("the case has no usable {field}") }
+    }
+
     /// Whether the host declined to act: nothing was sent, and nothing will be.
     pub fn is_refusal(&self) -> bool {
         matches!(self.cause, Cause::Refused(_))

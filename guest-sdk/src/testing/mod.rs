@@ -57,6 +57,8 @@ pub struct Sent {
     pub params: Value,
     /// When it was sent, in microseconds since the run began.
     pub at_us: u64,
+    /// The wait it named, in milliseconds; by default the case's own.
+    pub timeout_ms: Option<u32>,
 }
 
 impl Sent {
@@ -125,6 +127,7 @@ impl Reply {
 /// A scripted server under test.
 pub struct Script {
     state: State,
+    access: Access,
     timeout_ms: u32,
 }
 
@@ -204,7 +207,7 @@ impl Script {
             state.tools.push(tool);
             state.entries.push(entry.to_string());
         }
-        Self { state, timeout_ms: 15_000 }
+        Self { state, access: Access::ReadOnly, timeout_ms: 15_000 }
     }
 
     /// Over HTTP, where a new session is the same server.
@@ -257,6 +260,23 @@ impl Script {
                 tool.blocked = None;
             }
         }
+        self
+    }
+
+    /// As [`Script::attest`], and the case may call writers and tools that are invalid by their schema only.
+    #[must_use]
+    pub fn mutating(mut self) -> Self {
+        self.access = Access::MayMutate;
+        for tool in &mut self.state.tools {
+            tool.blocked = None;
+        }
+        self
+    }
+
+    /// The wait for an answer where a request names none, in milliseconds; 15,000 unless told.
+    #[must_use]
+    pub fn timeout_ms(mut self, millis: u32) -> Self {
+        self.timeout_ms = millis;
         self
     }
 
@@ -325,6 +345,13 @@ impl Script {
         self
     }
 
+    /// The schema service: whether a schema compiles; by default every object and boolean does.
+    #[must_use]
+    pub fn on_check(mut self, check: impl FnMut(&Value) -> Result<(), String> + 'static) -> Self {
+        self.state.on_check = Box::new(check);
+        self
+    }
+
     /// The schema service: an instance that violates the schema; by default there is none.
     #[must_use]
     pub fn on_counterexample(mut self, counterexample: impl FnMut(&Value) -> Option<Value> + 'static) -> Self {
@@ -378,7 +405,7 @@ impl Script {
         let case = Case::from_contract(types::Case {
             id: "case".to_owned(),
             config: config.to_string(),
-            access: Access::ReadOnly,
+            access: self.access,
             timeout_ms: self.timeout_ms,
             seed: 1,
         });

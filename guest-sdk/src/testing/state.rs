@@ -49,6 +49,7 @@ pub(super) struct State {
     pub(super) on_greet: Option<Box<dyn FnMut(&Options) -> Reply>>,
     pub(super) on_open: Box<dyn FnMut(u32) -> Result<(), Cause>>,
     pub(super) on_validate: Box<dyn FnMut(&Value, &Value) -> Result<(), Vec<String>>>,
+    pub(super) on_check: Box<dyn FnMut(&Value) -> Result<(), String>>,
     pub(super) on_counterexample: Box<dyn FnMut(&Value) -> Option<Value>>,
     pub(super) on_example: Box<dyn FnMut(&Value) -> Option<Value>>,
     pub(super) on_matches: Box<dyn FnMut(&str, &str) -> Result<bool, String>>,
@@ -92,6 +93,10 @@ impl Default for State {
             on_greet: None,
             on_open: Box::new(|_| Ok(())),
             on_validate: Box::new(|_, _| Ok(())),
+            on_check: Box::new(|schema| match schema {
+                Value::Object(_) | Value::Bool(_) => Ok(()),
+                _ => Err("no schema".to_owned()),
+            }),
             on_counterexample: Box::new(|_| None),
             on_example: Box::new(|_| None),
             on_matches: Box::new(|pattern, text| Ok(text.contains(pattern))),
@@ -201,9 +206,15 @@ impl State {
         blocked.map_or(Ok(()), |refusal| Err(self.refuse(refusal)))
     }
 
-    pub(super) fn start(&mut self, session: u32, method: &str, params: Option<&str>) -> Result<Waiting, Fault> {
+    pub(super) fn start(
+        &mut self,
+        session: u32,
+        method: &str,
+        params: Option<&str>,
+        timeout_ms: Option<u32>,
+    ) -> Result<Waiting, Fault> {
         let params = params.map_or(Value::Null, |text| serde_json::from_str(text).expect("params are one JSON value"));
-        let sent = Sent { session, method: method.to_owned(), params, at_us: self.now_us };
+        let sent = Sent { session, method: method.to_owned(), params, at_us: self.now_us, timeout_ms };
         self.allowed(&sent)?;
         self.charge(false)?;
         let alive = self.sessions[session as usize].alive;
@@ -252,6 +263,10 @@ impl State {
             assert!(declared || finding.verdict == Verdict::Error, "{check} does not declare the reason {reason}");
         }
         assert!(reason.is_some() || finding.verdict != Verdict::Fail, "{check} fails without a reason");
+        if let Some(bound) = &finding.bound {
+            let schema: Value = serde_json::from_str(&manifest.config_schema).unwrap_or_default();
+            assert!(has_property(&schema, &bound.name), "the config schema has no {}", bound.name);
+        }
         self.known_subject(finding.subject.as_deref());
         assert!(finding.evidence.len() <= MAX_EVIDENCE, "more than {MAX_EVIDENCE} exchanges cited");
         assert!(finding.evidence.iter().all(|cited| (1..=self.exchanges).contains(cited)), "forged evidence");
@@ -283,6 +298,18 @@ impl State {
         let range = 0.0..=100.0;
         assert!(range.contains(score) && untimed.is_none_or(|untimed| range.contains(&untimed)), "score {score}");
         self.scores.push((area.clone(), *score, *untimed));
+    }
+}
+
+/// Whether a schema, or one inside it, has a property of that name.
+fn has_property(schema: &Value, name: &str) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.get("properties").is_some_and(|properties| properties.get(name).is_some())
+                || members.values().any(|inner| has_property(inner, name))
+        }
+        Value::Array(items) => items.iter().any(|inner| has_property(inner, name)),
+        _ => false,
     }
 }
 
