@@ -68,18 +68,28 @@ impl Sent {
     }
 }
 
+/// The probe's answer to a request of the server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replied {
+    /// The server's message.
+    pub question: Value,
+    /// The result, or the error object.
+    pub outcome: Result<Value, Value>,
+}
+
 /// How the scripted server answers one request.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub(crate) outcome: Result<Result<Json, Json>, Cause>,
     pub(crate) status: Option<u16>,
     pub(crate) elapsed_us: u32,
-    pub(crate) before: Vec<(IncomingKind, Json)>,
+    /// After how many milliseconds what else is sent.
+    pub(crate) besides: Vec<(u32, IncomingKind, Json)>,
 }
 
 impl Reply {
     fn new(outcome: Result<Result<Json, Json>, Cause>) -> Self {
-        Self { outcome, status: None, elapsed_us: 1000, before: Vec::new() }
+        Self { outcome, status: None, elapsed_us: 1000, besides: Vec::new() }
     }
 
     /// This result, after one millisecond.
@@ -118,8 +128,14 @@ impl Reply {
 
     /// A message that the server sends before it answers.
     #[must_use]
-    pub fn before(mut self, kind: IncomingKind, message: impl Into<Json>) -> Self {
-        self.before.push((kind, message.into()));
+    pub fn before(self, kind: IncomingKind, message: impl Into<Json>) -> Self {
+        self.beside(0, kind, message)
+    }
+
+    /// A message that the server sends this many milliseconds after it got the request, before or after its answer.
+    #[must_use]
+    pub fn beside(mut self, after_ms: u32, kind: IncomingKind, message: impl Into<Json>) -> Self {
+        self.besides.push((after_ms, kind, message.into()));
         self
     }
 }
@@ -151,6 +167,14 @@ pub struct Run {
     pub sent: Vec<Sent>,
     /// Requests spent on openings of sessions, `greet` included.
     pub openings: u32,
+    /// How sessions of the probe's own were opened.
+    pub opened: Vec<Options>,
+    /// Sessions whose HTTP stream the probe asked for.
+    pub listened: Vec<u32>,
+    /// Notifications the probe sent, those that cancel a request among them.
+    pub notified: Vec<Sent>,
+    /// Its answers to requests of the server.
+    pub replied: Vec<Replied>,
     /// The private log.
     pub log: Vec<(Severity, String)>,
 }
@@ -216,6 +240,13 @@ impl Script {
         "http".clone_into(&mut self.state.facts.transport);
         self.state.facts.isolation = Isolation::Server;
         self
+    }
+
+    /// Over HTTP without a stream for messages that belong to no request: GET is answered 405.
+    #[must_use]
+    pub fn no_stream(mut self) -> Self {
+        self.state.has_stream = false;
+        self.http()
     }
 
     /// In the lifecycle without sessions.
@@ -338,6 +369,13 @@ impl Script {
         self
     }
 
+    /// Takes answers to requests of the server, or does not; by default it takes all.
+    #[must_use]
+    pub fn on_reply(mut self, take: impl FnMut(&Replied) -> Result<(), Cause> + 'static) -> Self {
+        self.state.on_reply = Box::new(take);
+        self
+    }
+
     /// The schema service: validates an instance; by default everything is valid.
     #[must_use]
     pub fn on_validate(mut self, validate: impl FnMut(&Value, &Value) -> Result<(), Vec<String>> + 'static) -> Self {
@@ -418,6 +456,10 @@ impl Script {
             progress: state.progress,
             sent: state.sent,
             openings: state.openings,
+            opened: state.opened,
+            listened: state.listened,
+            notified: state.notified,
+            replied: state.replied,
             log: state.log,
         }
     }
