@@ -48,7 +48,7 @@ pub use contention::{Contention, contend};
 pub use fields::{Fields, identifier, integer};
 pub use negotiation::{Breach, FIRST_OFFER, Negotiation, negotiate};
 pub use pages::{End, Followed, Surface, follow, page_params, surfaces};
-pub use payload::{Handling, Payload, long_params, payload};
+pub use payload::{Handling, Payload, lengthened, payload};
 pub use questions::{Dialogue, Ending, Misasked, converse};
 pub use trial::Trial;
 

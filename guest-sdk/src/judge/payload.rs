@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 
 use super::attend::{attend, unread};
-use crate::{Answer, CallClass, Cause, ExchangeId, Fault, Incoming, IncomingKind, Json, Session, View};
+use crate::{Answer, Cause, ExchangeId, Fault, Incoming, IncomingKind, Json, Session, Target, View, cited};
 
 /// Codes with which a server that could not read the request refuses it without an id.
 const UNREADABLE: [i64; 2] = [-32600, -32700];
@@ -13,8 +13,8 @@ const UNREADABLE: [i64; 2] = [-32600, -32700];
 /// What became of the call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Handling {
-    /// It succeeded, in this many microseconds.
-    Done(u32),
+    /// It succeeded.
+    Done,
     /// It was refused: by an error, a tool error, HTTP 4xx, or an error for no request in particular because none was
     /// read.
     Refused,
@@ -31,19 +31,21 @@ pub struct Payload {
     pub handling: Handling,
     /// Whether the session answered a `ping` afterwards; false if none was sent.
     pub alive: bool,
+    /// From sending the call to its answer or refusal, in whole milliseconds.
+    pub latency_ms: u32,
     /// Requests that were made.
     pub requests: u32,
     /// What to cite.
     pub evidence: Vec<ExchangeId>,
 }
 
-/// The parameters of a call of `tool` with these arguments, one of them set to `size` times `a`. A payload of megabytes
-/// is written once.
-pub fn long_params(tool: &str, arguments: View<'_>, field: &str, size: usize) -> Json {
-    let head = format!(r#"{{"name":{},"arguments":{{"#, Value::from(tool));
-    let mut text = String::with_capacity(head.len() + arguments.text().len() + field.len() + size + 64);
+/// The parameters of a call with its argument `field` set to `size` times `a`. A payload of megabytes is written once.
+pub fn lengthened(params: &Json, field: &str, size: usize) -> Json {
+    let [tool, arguments] = params.view().pick(["name", "arguments"]).unwrap_or_default();
+    let head = format!(r#"{{"name":{},"arguments":{{"#, tool.map_or("null", View::text));
+    let mut text = String::with_capacity(head.len() + params.as_str().len() + field.len() + size + 64);
     text.push_str(&head);
-    for (name, value) in arguments.members().unwrap_or_default() {
+    for (name, value) in arguments.and_then(View::members).unwrap_or_default() {
         if name != field {
             text.push_str(&Value::from(name).to_string());
             text.push(':');
@@ -65,81 +67,77 @@ fn is_unreadable(message: View<'_>) -> bool {
     id.is_none_or(View::is_null) && code.is_some_and(|code| UNREADABLE.contains(&code))
 }
 
+fn unreadable(incoming: Incoming) -> Result<ControlFlow<ExchangeId>, Fault> {
+    let refused = incoming.kind == IncomingKind::StrayReply && is_unreadable(incoming.message.view());
+    Ok(if refused { ControlFlow::Break(incoming.exchange) } else { ControlFlow::Continue(()) })
+}
+
 fn is_client_error(status: u16) -> bool {
     (400..500).contains(&status)
 }
 
 /// The handling that an outcome shows.
 fn handling(outcome: Result<Answer, Fault>) -> Handling {
-    let class = CallClass::of(&outcome);
-    match outcome {
-        Ok(answer) if class == CallClass::Success => Handling::Done(answer.elapsed_us),
-        Ok(answer) if class.is_structured() || answer.status.is_some_and(is_client_error) => Handling::Refused,
-        Ok(answer) => Handling::Unhandled(Fault {
-            cause: Cause::Malformed,
-            exchange: Some(answer.exchange),
-            detail: "the answer to the long call is no result of a call".to_owned(),
-        }),
-        Err(fault) => match fault.cause {
-            Cause::Status(status) if is_client_error(status) => Handling::Refused,
-            Cause::Unreachable => Handling::Unsent(fault),
-            _ => Handling::Unhandled(fault),
+    let fault = match outcome {
+        Ok(answer) if answer.succeeded() => return Handling::Done,
+        Ok(answer) if answer.status.is_some_and(is_client_error) => return Handling::Refused,
+        Ok(answer) => match answer.structured() {
+            Ok(_) => return Handling::Refused,
+            Err(fault) => fault,
         },
+        Err(fault) => fault,
+    };
+    match fault.cause {
+        Cause::Status(status) if is_client_error(status) => Handling::Refused,
+        Cause::Unreachable => Handling::Unsent(fault),
+        _ => Handling::Unhandled(fault),
     }
 }
 
-/// Makes the call with a very long string, and if that was handled, sends `ping` on the same session.
+/// Makes the call with a very long string on a session of `target`, and if that was handled, sends `ping` after it.
 ///
 /// # Errors
 ///
 /// A refusal of the host.
-pub fn payload(session: &Session, params: &Json) -> Result<Payload, Fault> {
+pub fn payload(target: &Target, session: &Session, params: &Json) -> Result<Payload, Fault> {
     // What lies there from earlier says nothing about this call.
     let _: ControlFlow<()> = unread(session, |_| Ok(ControlFlow::Continue(())))?;
-    let pending = match session.start("tools/call", params) {
-        Ok(pending) => pending,
-        Err(fault) => {
-            let fault = fault.unless_refused()?;
-            let evidence = fault.exchange.into_iter().collect();
-            return Ok(Payload { handling: Handling::Unsent(fault), alive: false, requests: 1, evidence });
-        }
-    };
-    let unreadable = |incoming: Incoming| {
-        let refused = incoming.kind == IncomingKind::StrayReply && is_unreadable(incoming.message.view());
-        Ok(if refused { ControlFlow::Break(incoming.exchange) } else { ControlFlow::Continue(()) })
-    };
-    let (handling, answered) = match attend(session, &pending, unreadable) {
-        Ok(ControlFlow::Break(exchange)) => (Handling::Refused, Some(exchange)),
+    let began = target.remaining().millis;
+    let outcome = session.start("tools/call", params).and_then(|pending| attend(session, &pending, unreadable));
+    let (latency_ms, handling, exchange) = match outcome {
         Ok(ControlFlow::Continue(answer)) => {
-            let exchange = answer.exchange;
-            (handling(Ok(answer)), Some(exchange))
+            let (latency_ms, exchange) = (answer.elapsed_us / 1000, answer.exchange);
+            (latency_ms, handling(Ok(answer)), Some(exchange))
+        }
+        Ok(ControlFlow::Break(refusal)) => {
+            (began.saturating_sub(target.remaining().millis), Handling::Refused, Some(refusal))
         }
         Err(fault) => {
             let fault = fault.unless_refused()?;
             let exchange = fault.exchange;
-            (handling(Err(fault)), exchange)
+            // Without a number nothing left this machine.
+            let handling = if exchange.is_some() { handling(Err(fault)) } else { Handling::Unsent(fault) };
+            (began.saturating_sub(target.remaining().millis), handling, exchange)
         }
     };
-    drop(pending);
-    let mut evidence: Vec<ExchangeId> = answered.into_iter().collect();
-    if matches!(handling, Handling::Unhandled(_) | Handling::Unsent(_)) {
-        return Ok(Payload { handling, alive: false, requests: 1, evidence });
+    let mut payload =
+        Payload { handling, alive: false, latency_ms, requests: 1, evidence: exchange.into_iter().collect() };
+    if matches!(payload.handling, Handling::Done | Handling::Refused) {
+        let pong = match session.request("ping", ()) {
+            Ok(pong) => Ok(pong),
+            Err(fault) => Err(fault.unless_refused()?),
+        };
+        payload.alive = pong.as_ref().map_or_else(Fault::is_reply, |_| true);
+        payload.requests = 2;
+        payload.evidence.extend(cited(&pong));
     }
-    let (alive, pong) = match session.request("ping", ()) {
-        Ok(answer) => (true, Some(answer.exchange)),
-        Err(fault) => {
-            let fault = fault.unless_refused()?;
-            (fault.is_reply(), fault.exchange)
-        }
-    };
-    evidence.extend(pong);
-    Ok(Payload { handling, alive, requests: 2, evidence })
+    Ok(payload)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use crate::{call_params, json};
 
     #[test]
     fn only_errors_without_id_are_unreadable() {
@@ -164,10 +162,13 @@ mod tests {
 
     #[test]
     fn an_argument_is_replaced_or_added() {
-        let params = |arguments: Value, field: &str, size| {
-            long_params("t", Json::from(arguments).view(), field, size).parse().unwrap()
+        let lengthened = |arguments: Value, field: &str, size| {
+            lengthened(&call_params("t", &Json::from(arguments)), field, size).parse().unwrap()
         };
-        assert_eq!(params(json!({"q": "x", "n": 1}), "q", 2), json!({"name": "t", "arguments": {"q": "aa", "n": 1}}));
-        assert_eq!(params(json!({}), "q", 3), json!({"name": "t", "arguments": {"q": "aaa"}}));
+        assert_eq!(
+            lengthened(json!({"q": "x", "n": 1}), "q", 2),
+            json!({"name": "t", "arguments": {"q": "aa", "n": 1}})
+        );
+        assert_eq!(lengthened(json!({}), "q\"", 3), json!({"name": "t", "arguments": {"q\"": "aaa"}}));
     }
 }

@@ -1,7 +1,7 @@
 //! After the trials: two sessions at once, and a very long string.
 
-use mcpeval_probe::judge::{Contention, Handling, contend, long_params, payload};
-use mcpeval_probe::{ExchangeId, Fault, Json, Target};
+use mcpeval_probe::judge::{Contention, Handling, contend, lengthened, payload};
+use mcpeval_probe::{ExchangeId, Fault, Json, Target, View};
 
 use crate::judge::{Strain, Tried};
 use crate::manifest::{CONTENTION, PAYLOAD, WAS_SKIPPED};
@@ -35,10 +35,10 @@ pub(crate) fn strains(
     }
     for (tool, params) in steady {
         let Some(property) = tool.string_property(target) else { continue };
-        let Some(arguments) = params.view().member("arguments").filter(|arguments| arguments.is_object()) else {
+        if !params.view().member("arguments").is_some_and(View::is_object) {
             continue;
-        };
-        let params = long_params(&tool.name, arguments, &property, PAYLOAD_SIZE);
+        }
+        let params = lengthened(&params, &property, PAYLOAD_SIZE);
         let (held, evidence) = long_call(target, &params, requests)?;
         let lost = (!held).then_some("reliability-payload-unhandled");
         strains.push(Strain { check: PAYLOAD, subject: Some(tool.name.clone()), lost, evidence });
@@ -65,8 +65,8 @@ fn long_call(target: &Target, params: &Json, requests: &mut u32) -> Result<(bool
         Ok(session) => session,
         Err(fault) => return Ok((false, fault.unless_refused()?.exchange.into_iter().collect())),
     };
-    let payload = payload(&session, params)?;
+    let payload = payload(target, &session, params)?;
     *requests += payload.requests;
-    let handled = matches!(payload.handling, Handling::Done(_) | Handling::Refused);
+    let handled = matches!(payload.handling, Handling::Done | Handling::Refused);
     Ok((handled && payload.alive, payload.evidence))
 }
