@@ -49,7 +49,7 @@ pub use fields::{Fields, identifier, integer};
 pub use negotiation::{Breach, FIRST_OFFER, Negotiation, negotiate};
 pub use pages::{End, Followed, Surface, follow, page_params, surfaces};
 pub use payload::{Handling, Payload, lengthened, payload};
-pub use questions::{Dialogue, Ending, Misasked, converse};
+pub use questions::Inquiry;
 pub use trial::Trial;
 
 /// Reason of a call that came out otherwise than wanted; every kind may give it.
