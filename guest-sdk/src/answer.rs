@@ -28,6 +28,11 @@ impl Answer {
         }
     }
 
+    /// From the request to the whole answer, in milliseconds begun.
+    pub fn elapsed_ms(&self) -> u32 {
+        self.elapsed_us.div_ceil(1_000)
+    }
+
     /// How it came out as an answer to `tools/call`.
     pub fn class(&self) -> CallClass {
         match &self.reply {

@@ -32,11 +32,13 @@
 //! ```
 
 mod call;
+mod expect;
 mod fields;
 mod reasons;
 mod trial;
 
 pub use call::ToolCall;
+pub use expect::Expect;
 pub use fields::{Fields, identifier, integer};
 pub use reasons::{
     CommonReason, ERROR_CODE_MISMATCH, LATENCY_BUDGET_EXCEEDED, MISSING_FIELD, RECOVERY_FAILED, SCHEMA_MISMATCH,
