@@ -11,8 +11,6 @@ use super::{
 use crate::text::{self, Dialect};
 use crate::{Answer, Cause, Fault, Finding, Json, Manifest, ToolResult, View, schema};
 
-/// Code of an error that a tool tells in its result.
-const TOOL_ERROR: &str = "-32000";
 /// Characters of one string.
 const MAX_STRING: usize = 64 << 10;
 /// Milliseconds.
@@ -130,7 +128,8 @@ impl<'a> Expect<'a> {
         if answer.succeeded() != self.success {
             return Ok(lost(UNEXPECTED_OUTCOME));
         }
-        if self.error_code.is_some_and(|expected| !has_code(expected, answer)) {
+        let has_code = |expected: View<'_>| answer.failure_code().is_some_and(|code| expected.equals(code.view()));
+        if self.error_code.is_some_and(|expected| !has_code(expected)) {
             return Ok(lost(ERROR_CODE_MISMATCH));
         }
         if let (true, Ok(result)) = (self.success, &answer.reply)
@@ -146,7 +145,7 @@ impl<'a> Expect<'a> {
             return Ok(lost(SCHEMA_MISMATCH));
         }
         let limit = self.max_latency_ms.and_then(View::integer).and_then(|limit| u32::try_from(limit).ok());
-        Ok(limit.and_then(|limit| too_slow(check, limit, answer)))
+        Ok(limit.and_then(|limit| answer.slower_than(limit, check)))
     }
 
     fn result_miss(&self, result: View<'_>) -> Option<CommonReason> {
@@ -186,19 +185,13 @@ impl<'a> Expect<'a> {
     }
 }
 
-/// The failed finding of an answer that took longer than so many milliseconds.
-pub(super) fn too_slow(check: &str, limit: u32, answer: &Answer) -> Option<Finding> {
-    let observed = answer.elapsed_ms();
-    let finding = || Finding::fail(check, LATENCY_BUDGET_EXCEEDED.label).bound("max_latency_ms", limit, observed);
-    (observed > limit).then(finding)
-}
-
-/// Whether the error has this code.
-fn has_code(expected: View<'_>, answer: &Answer) -> bool {
-    let tool_error = Json::from_contract(TOOL_ERROR.to_owned());
-    match &answer.reply {
-        Ok(_) => expected.equals(tool_error.view()),
-        Err(error) => error.view().member("code").is_some_and(|code| expected.equals(code)),
+impl Answer {
+    /// The failed finding of that check if the answer took more milliseconds than the case's `max_latency_ms`.
+    pub fn slower_than(&self, max_latency_ms: u32, check: &str) -> Option<Finding> {
+        let observed = self.elapsed_ms();
+        (observed > max_latency_ms).then(|| {
+            Finding::fail(check, LATENCY_BUDGET_EXCEEDED.label).bound("max_latency_ms", max_latency_ms, observed)
+        })
     }
 }
 
