@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use crate::bindings::mcpeval::probe::session;
 use crate::{Cause, ExchangeId, Fault, Json, View};
 
@@ -26,6 +28,11 @@ impl Answer {
             status: answer.status,
             reply: answer.reply.map(Json::from_contract).map_err(Json::from_contract),
         }
+    }
+
+    /// From the request to the whole answer, in milliseconds begun.
+    pub fn elapsed_ms(&self) -> u32 {
+        self.elapsed_us.div_ceil(1_000)
     }
 
     /// How it came out as an answer to `tools/call`.
@@ -57,9 +64,23 @@ impl Answer {
         Err(Fault { cause: Cause::Malformed, exchange: Some(self.exchange), detail })
     }
 
+    /// The error object of a JSON-RPC error.
+    pub fn error(&self) -> Option<View<'_>> {
+        self.reply.as_ref().err().map(Json::view)
+    }
+
     /// The code of a JSON-RPC error.
     pub fn error_code(&self) -> Option<i64> {
-        self.reply.as_ref().err()?.view().member("code")?.integer()
+        self.error()?.member("code")?.integer()
+    }
+
+    /// The code of a failed `tools/call`, as a case compares it: that of the JSON-RPC error, -32000 if the tool told the
+    /// error in its result. `None` for a success, and for an error without code.
+    pub fn failure_code(&self) -> Option<Json> {
+        match self.class() {
+            CallClass::ToolError => Some(Json::from(Value::from(TOOL_ERROR))),
+            _ => self.error()?.member("code").map(View::to_json),
+        }
     }
 
     /// The `result` if it is an object.
@@ -81,6 +102,8 @@ pub fn cited(outcome: &Result<Answer, Fault>) -> Option<ExchangeId> {
     }
 }
 
+/// The code that stands for an error which a tool tells in its result.
+const TOOL_ERROR: i64 = -32000;
 /// The JSON-RPC code for parameters that the receiver declines.
 const INVALID_PARAMS: i64 = -32602;
 
@@ -170,6 +193,18 @@ mod tests {
         assert_eq!(class(Err(json!("no"))), CallClass::Transport);
         let fault = Fault { cause: Cause::TimedOut, exchange: None, detail: String::new() };
         assert_eq!(CallClass::of(&Err(fault)), CallClass::Transport);
+    }
+
+    #[test]
+    fn every_failure_has_a_code_to_compare() {
+        let code = |reply: Result<serde_json::Value, serde_json::Value>| {
+            let reply = reply.map(Json::from).map_err(Json::from);
+            Answer { exchange: 1, elapsed_us: 1, status: None, reply }.failure_code().map(|code| code.to_string())
+        };
+        assert_eq!(code(Ok(json!({"isError": true}))).as_deref(), Some("-32000"));
+        assert_eq!(code(Err(json!({"code": -32602}))).as_deref(), Some("-32602"));
+        assert_eq!(code(Ok(json!({}))), None);
+        assert_eq!(code(Err(json!({}))), None);
     }
 
     #[test]

@@ -47,6 +47,7 @@
 mod answer;
 #[doc(hidden)]
 pub mod bindings;
+mod equality;
 mod finding;
 mod json;
 mod manifest;

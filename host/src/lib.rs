@@ -13,8 +13,10 @@
 //! | [`services`] | what probes borrow instead of carrying: schemas, synthesis, patterns |
 //! | [`arguments`] | what an operator gives tools to be called with |
 //! | [`notation`] | documents that people write, with the place of every value |
+//! | [`config`] | `mcpeval.toml` |
 //! | [`nearest`] | what a misspelt name was meant to be |
 //! | [`probes`] | the registry of components, their digests and grants |
+//! | [`manifest`] | the cases that a server's author commits, and the rules of their access |
 //! | [`standard`] | areas and weights to a score |
 //! | [`runner`] | plan, preflight, runs, events |
 //! | [`report`] | documents and renderings |
@@ -23,10 +25,12 @@
 
 pub mod arguments;
 pub mod cli;
+pub mod config;
 pub mod demo;
 pub mod error;
 pub mod guest;
 pub mod ledger;
+pub mod manifest;
 pub mod nearest;
 pub mod notation;
 pub mod outcome;

@@ -203,3 +203,25 @@ pub struct RunRecord {
     /// How it ended.
     pub ended: Ended,
 }
+
+impl RunRecord {
+    /// A run that said nothing and could not finish.
+    pub fn stopped(reason: NoVerdict, detail: impl Into<String>) -> Self {
+        Self::silent(Ended::Stopped { reason, detail: detail.into() })
+    }
+
+    /// A run that said nothing because there was nothing to ask.
+    pub fn finished(attempts: u32) -> Self {
+        Self::silent(Ended::Finished { attempts, first_failure: None })
+    }
+
+    fn silent(ended: Ended) -> Self {
+        Self {
+            findings: Vec::new(),
+            measurements: Vec::new(),
+            areas: BTreeMap::new(),
+            progress: None,
+            ended,
+        }
+    }
+}

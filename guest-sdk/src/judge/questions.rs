@@ -80,7 +80,7 @@ impl Inquiry {
             Ending::Answered(answer) => match answer.structured()?.class() {
                 CallClass::Success => trial.pass(),
                 CallClass::ToolError if may_fail && asked > 0 => trial.pass(),
-                _ => trial.fail(Finding::fail(succeeded, UNEXPECTED_OUTCOME)),
+                _ => trial.fail(Finding::fail(succeeded, UNEXPECTED_OUTCOME.label)),
             },
         })
     }

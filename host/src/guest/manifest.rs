@@ -1,6 +1,6 @@
 //! The rules a component's manifest must keep before anything it says is used (wit/README.md).
 
-use crate::probes::{Manifest, Metric};
+use crate::probes::{Manifest, Metric, is_foreign_kind, is_word};
 use crate::services::schema;
 use crate::session::listing::is_label;
 
@@ -102,7 +102,7 @@ fn check_checks(manifest: &Manifest) -> Result<(), String> {
         }
         if let Some(area) = &check.area {
             let named = check.id.strip_prefix(area.as_str()).and_then(|rest| rest.strip_prefix('.'));
-            if !is_area(area) || named.is_none_or(str::is_empty) {
+            if !is_word(area) || named.is_none_or(str::is_empty) {
                 return Err(format!("its check {} is not named after its area", check.id));
             }
         }
@@ -115,11 +115,11 @@ fn check_checks(manifest: &Manifest) -> Result<(), String> {
 
 fn check_metrics(metrics: &[Metric]) -> Result<(), String> {
     let fits = |metric: &Metric| {
-        is_label(&metric.name)
+        is_metric(&metric.name)
             && metric.unit.len() <= 32
             && metric.unit.chars().all(|c| c.is_ascii_graphic())
             && metric.labels.len() <= MAX_REASONS
-            && metric.labels.iter().all(|label| is_label(label))
+            && metric.labels.iter().all(|label| is_reason(label))
     };
     if !metrics.iter().all(fits) {
         return Err("a metric of its manifest has no plain name, unit or words".into());
@@ -135,23 +135,8 @@ fn are_unique<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     names.into_iter().all(|name| seen.insert(name))
 }
 
-/// `[a-z][a-z0-9-]{0,31}`.
-fn is_word(text: &str) -> bool {
-    (1..=32).contains(&text.len())
-        && text.starts_with(|first: char| first.is_ascii_lowercase())
-        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-}
-
-/// An area's name.
-pub(crate) fn is_area(text: &str) -> bool {
-    is_word(text)
-}
-
 fn is_kind(kind: &str, shipped: bool) -> bool {
-    if shipped {
-        return is_word(kind);
-    }
-    kind.split_once('.').is_some_and(|(vendor, name)| is_word(vendor) && is_word(name))
+    if shipped { is_word(kind) } else { is_foreign_kind(kind) }
 }
 
 /// `[a-z][a-z0-9.-]{0,127}`.
@@ -159,6 +144,13 @@ fn is_reason(text: &str) -> bool {
     (1..=128).contains(&text.len())
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.'))
+}
+
+/// `[a-z][a-z0-9_]{0,63}`.
+fn is_metric(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 #[cfg(test)]

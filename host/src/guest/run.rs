@@ -111,7 +111,6 @@ pub async fn run(engine: &Engine, component: &Component, job: Job) -> Outcome {
             opened: Vec::new(),
             pipes: Vec::new(),
             refused_by_budget: false,
-            refused_by_policy: false,
         }),
     );
     let mut store = store(engine, state);
@@ -123,7 +122,8 @@ pub async fn run(engine: &Engine, component: &Component, job: Job) -> Outcome {
     let returned = tokio::time::timeout(wall, running).await;
     let Some(run) = store.data_mut().run.take() else {
         // Nothing but this function takes it.
-        return Outcome { record: empty("the run lost its state"), log: log.lines() };
+        let record = RunRecord::stopped(NoVerdict::ComponentFault, "the run lost its state");
+        return Outcome { record, log: log.lines() };
     };
     // Handles die with the store, conversations in steps.
     drop(store);
@@ -147,16 +147,6 @@ pub async fn run(engine: &Engine, component: &Component, job: Job) -> Outcome {
 
 fn stopped(reason: NoVerdict, detail: impl Into<String>) -> Ended {
     Ended::Stopped { reason, detail: detail.into() }
-}
-
-fn empty(detail: &str) -> RunRecord {
-    RunRecord {
-        findings: Vec::new(),
-        measurements: Vec::new(),
-        areas: BTreeMap::new(),
-        progress: None,
-        ended: stopped(NoVerdict::ComponentFault, detail),
-    }
 }
 
 fn store(engine: &Engine, state: State) -> Store<State> {

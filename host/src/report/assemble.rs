@@ -2,17 +2,19 @@
 //! manifest declares, subjects that the catalog lists, and numbers pass; anything else is a component's fault, and
 //! nothing is dropped silently.
 
+mod cases;
+
 use std::collections::{BTreeMap, HashMap};
 
 use super::contract::contract;
 use super::document::{
-    AreaName, AreaReport, Assessment, Badge, CheckId, FloorGate, Generator, Hex64, Hint, Identifier, Label, LostCheck,
+    AreaName, AreaReport, Assessment, Badge, CheckId, FloorGate, Gate, Generator, Hex64, Hint, Identifier, Label, LostCheck,
     LostScore, NoVerdictLabel, PROFILE_SCHEMA, Partial, PartialTools, Percent, Profile, Readiness, Reason, Report,
     SCHEMA, Shortfall, StandardLabel, Subject, Surface, UNTIMED, VERSION, Version, measurement,
 };
 use crate::outcome::{AreaScore, Ended, Finding, NoVerdict, Reading, RunRecord, Verdict};
 use crate::probes::{Digest, Manifest};
-use crate::runner::{self, Evaluation};
+use crate::runner::{self, BatteryRun, Evaluation};
 use crate::session::catalog::{Catalog, ToolClass};
 use crate::standard::{AreaFold, Standard, rounded};
 
@@ -74,28 +76,68 @@ pub(crate) struct Said<'a> {
     pub(crate) record: &'a RunRecord,
 }
 
-impl<'a> From<&'a Evaluation> for Facts<'a> {
-    fn from(evaluation: &'a Evaluation) -> Self {
+impl<'a> Facts<'a> {
+    fn of(battery: &'a BatteryRun, evaluation: &'a Evaluation) -> Self {
         let said = |run: &'a runner::AreaRun| Said {
             manifest: &run.component.manifest,
             areas: &run.areas,
             record: &run.record,
         };
         Self {
-            standard: &evaluation.standard,
+            standard: &battery.standard,
             catalog: evaluation.catalog.as_ref(),
-            runs: evaluation.runs.iter().map(said).collect(),
-            error: evaluation.error,
-            callable: evaluation.callable,
-            profile: &evaluation.profile,
+            runs: battery.runs.iter().map(said).collect(),
+            error: battery.error,
+            callable: battery.callable,
+            profile: &battery.profile,
             components: &evaluation.components,
         }
     }
 }
 
-/// The report of a `score` run.
-pub fn score(evaluation: &Evaluation, server: Label, floors: &Floors) -> Assembled {
-    assemble(&Facts::from(evaluation), server, floors)
+/// The report of a run, with the digest of its manifest if it had one.
+pub fn report(evaluation: &Evaluation, server: Label, floors: &Floors, manifest: Option<Digest>) -> Assembled {
+    let mut assembled = match &evaluation.battery {
+        Some(battery) => assemble(&Facts::of(battery, evaluation), server, floors),
+        None => {
+            let report = blank(server, evaluation.catalog.as_ref(), &evaluation.components);
+            Assembled { report, breaches: Vec::new() }
+        }
+    };
+    let Assembled { report, breaches } = &mut assembled;
+    report.manifest_sha256 = manifest.map(|digest| Hex64(digest.to_string()));
+    if let Some(cases) = &evaluation.cases {
+        for run in cases {
+            let (case, breach) = cases::entry(&run.case, &run.component.manifest, &run.record);
+            let broke = |breach| format!("the component {} broke its contract: {breach}", run.case.kind);
+            breaches.extend(breach.map(broke));
+            report.cases.push(case);
+        }
+        let passed = count(report.cases.iter().filter(|case| case.passed).count());
+        report.gate = Some(Gate { passed, total: count(report.cases.len()) });
+    }
+    report.passed = report.exit_code() == 0;
+    assembled
+}
+
+/// A report of which nothing is judged yet.
+fn blank(server: Label, catalog: Option<&Catalog>, components: &BTreeMap<String, Digest>) -> Report {
+    Report {
+        schema: SCHEMA,
+        generator: Generator::this(),
+        server,
+        manifest_sha256: None,
+        passed: false,
+        gate: None,
+        readiness: None,
+        readiness_error: None,
+        readiness_partial: None,
+        readiness_gate: None,
+        catalog: catalog.filter(|catalog| catalog.is_complete()).map(contract),
+        components: components.iter().map(|(name, digest)| (name.clone(), Hex64(digest.to_string()))).collect(),
+        cases: Vec::new(),
+        legacy_score: None,
+    }
 }
 
 pub(crate) fn assemble(facts: &Facts<'_>, server: Label, floors: &Floors) -> Assembled {
@@ -159,19 +201,11 @@ pub(crate) fn assemble(facts: &Facts<'_>, server: Label, floors: &Floors) -> Ass
     };
     let readiness_gate = (!floors.is_empty()).then(|| floor_gate(floors, readiness.as_ref()));
     let mut report = Report {
-        schema: SCHEMA,
-        generator: Generator::this(),
-        server,
-        manifest_sha256: None,
-        passed: false,
-        gate: None,
         readiness,
         readiness_error: error.map(NoVerdictLabel),
         readiness_partial: partial,
         readiness_gate,
-        catalog: facts.catalog.filter(|catalog| catalog.is_complete()).map(contract),
-        components: facts.components.iter().map(|(name, digest)| (name.clone(), Hex64(digest.to_string()))).collect(),
-        cases: Vec::new(),
+        ..blank(server, facts.catalog, facts.components)
     };
     report.passed = report.exit_code() == 0;
     Assembled { report, breaches }

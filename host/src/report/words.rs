@@ -1,9 +1,37 @@
 //! The strings of a report: a type for each class that may be shared, with its grammar.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+/// A string type with a grammar.
+pub(crate) trait Grammar: Sized {
+    /// The grammar, as a regular expression.
+    const PATTERN: &'static str;
+
+    /// The text, if it keeps the grammar.
+    fn parse(text: &str) -> Option<Self>;
+}
+
+/// Reads a string that keeps a grammar; what does not is never quoted.
+struct Parse<T>(PhantomData<T>);
+
+impl<T: Grammar> Visitor<'_> for Parse<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        T::parse(text).ok_or_else(|| E::custom(format_args!("must match {}", T::PATTERN)))
+    }
+}
 
 /// Names a string type with its grammar, so that the schema says of every string what it may be.
 macro_rules! text {
@@ -20,6 +48,21 @@ macro_rules! text {
             }
         }
 
+        impl Grammar for $name {
+            const PATTERN: &'static str = $pattern;
+
+            fn parse(text: &str) -> Option<Self> {
+                static GRAMMAR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new($pattern).ok());
+                GRAMMAR.as_ref()?.is_match(text).then(|| Self(text.to_owned()))
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Parse(PhantomData))
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
@@ -32,7 +75,7 @@ macro_rules! text {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": "string", "pattern": $pattern})
+                json_schema!({"type": "string", "pattern": Self::PATTERN})
             }
         }
     };
@@ -71,7 +114,7 @@ text!(
 text!(
     /// The hint of a reason, as its component declares it.
     Hint,
-    "^[^\\u0000-\\u001f]{1,400}$"
+    "^[^\\u0000-\\u001f\\u007f-\\u009f]{1,400}$"
 );
 text!(
     /// The id of a declared check.
@@ -82,6 +125,11 @@ text!(
     /// The name of a declared measurement.
     Metric,
     "^[a-z][a-z0-9_]{0,63}$"
+);
+text!(
+    /// What a list's values are counted in.
+    Unit,
+    "^[a-z][a-z0-9_-]{0,31}$"
 );
 text!(
     /// A declared word that a measurement may be.
@@ -155,6 +203,14 @@ impl Subject {
     }
 }
 
+impl Version {
+    /// Major and minor.
+    pub(crate) fn minor(&self) -> &str {
+        let end = self.0.match_indices('.').nth(1).map_or(self.0.len(), |(at, _)| at);
+        self.0.get(..end).unwrap_or(&self.0)
+    }
+}
+
 impl Badge {
     /// Brightgreen from 80, yellow from 50, else red.
     pub fn of(score: u8) -> Self {
@@ -183,6 +239,35 @@ mod tests {
         for bad in ["invalid-name#", "invalid-name#x", "invalid-name#12345678901", "a b"] {
             assert!(Subject::new(bad).is_none(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn every_grammar_reads_what_keeps_it_and_nothing_longer() {
+        fn reads<T: Grammar>(good: &str) {
+            assert!(T::parse(good).is_some(), "{good:?} of {}", T::PATTERN);
+            for bad in [format!("{good}\n"), format!("\0{good}"), String::new(), good.repeat(200)] {
+                assert!(T::parse(&bad).is_none(), "{bad:?} of {}", T::PATTERN);
+            }
+        }
+        reads::<Label>("a.B_9:-");
+        reads::<Subject>("invalid-name#4");
+        reads::<CaseId>("search-fast");
+        reads::<KindName>("acme.echo");
+        reads::<ComponentName>("area:catalog");
+        reads::<Reason>("acme.differs");
+        reads::<Hint>("What it means, and what to change.");
+        reads::<CheckId>("catalog.output-schema");
+        reads::<Metric>("latency_ms");
+        reads::<Unit>("tokens");
+        reads::<Word>("no-result");
+        reads::<BoundName>("max_tools");
+        reads::<AreaName>("error-honesty");
+        reads::<StandardLabel>("mcpeval-standard/3");
+        reads::<Identifier>("x86_64");
+        reads::<Version>("1.2.3-rc.1");
+        reads::<Badge>(Badge::of(65).as_str());
+        reads::<Hex64>(&"0f".repeat(32));
+        reads::<Hex16>("0123456789abcdef");
     }
 
     #[test]

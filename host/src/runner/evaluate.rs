@@ -1,22 +1,21 @@
-//! The evaluation of one server: preflight, one run per component, and what is left when something did not finish.
+//! The evaluation of one server: preflight, the cases of a manifest, the battery, and what is left when something did
+//! not finish.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{AreaRun, Evaluation, Plan, Profile, Progress, Target};
+use super::site::Site;
+use super::{BatteryRun, CaseRun, Cases, Evaluation, Plan, Progress, battery, cases};
 use crate::error::{Error, Result};
-use crate::guest::{self, Engine, Place};
+use crate::guest::{self, Engine};
 use crate::ledger::{self, Ledger};
 use crate::nearest;
-use crate::outcome::{Ended, NoVerdict, Verdict};
-use crate::probes::Loaded;
+use crate::outcome::RunRecord;
+use crate::probes::{Loaded, Manifest, Power};
 use crate::services::schema;
 use crate::session::catalog::Catalog;
-use crate::session::target::Reach;
-use crate::session::{Context, Fault, Policy, Session, Target as Server, listing};
-use crate::wire::http::HttpWire;
-use crate::wire::sandbox::{Guardian, Scratch};
+use crate::session::{Context, Fault, Policy, Session};
 
 /// Progress goes here; called from any thread.
 pub type Sink = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -24,113 +23,60 @@ pub type Sink = Arc<dyn Fn(&Progress) + Send + Sync>;
 /// Evaluate one server. `Err` is for what the operator asked wrongly, found before or after connecting; whatever the
 /// server does is part of the evaluation.
 pub async fn evaluate(plan: Plan, engine: &Engine, on_progress: Sink) -> Result<Evaluation> {
-    check_grants(&plan)?;
+    if let Some(battery) = &plan.battery {
+        battery::check_grants(battery)?;
+    }
+    if let Some(cases) = &plan.cases {
+        cases::check_grants(cases)?;
+    }
     let ledger = Ledger::new(ledger::EVALUATION);
     let progress = Arc::new(Tracker::new(on_progress, Arc::clone(&ledger)));
     progress.step("start");
-    let site = Site::prepare(plan.target, plan.startup_timeout)?;
-    let outcome = run_all(
-        &site,
-        engine,
-        &ledger,
-        &progress,
-        Order {
-            components: plan.components,
-            areas: plan.standard.areas.iter().map(|area| area.name.clone()).collect(),
-            arguments: plan.arguments,
-            profile: &plan.profile,
-        },
-    )
-    .await;
+    let Plan { target, startup_timeout, battery, cases, profile, arguments } = plan;
+    let site = Site::prepare(target, startup_timeout)?;
+    let log = Mutex::default();
+    let outcome = run_all(&site, engine, &ledger, &progress, &log, Order { battery, cases, profile, arguments }).await;
     progress.step("end");
     site.server.end().await;
     let outcome = outcome?;
-    let mut log = outcome.log;
+    let mut log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
     log.extend(site.server.hub().transcript.lines());
-    let components = outcome
-        .runs
-        .iter()
-        .flat_map(|run| run.areas.iter().map(|area| (format!("area:{area}"), run.component.digest)))
-        .collect();
+    let mut components = outcome.battery.as_ref().map(BatteryRun::components).unwrap_or_default();
+    components.extend(outcome.cases.iter().flatten().map(|run| (run.case.kind.clone(), run.component.digest)));
     Ok(Evaluation {
-        standard: plan.standard,
         catalog: outcome.catalog,
-        runs: outcome.runs,
-        error: outcome.error,
+        battery: outcome.battery,
+        cases: outcome.cases,
         fault: outcome.fault,
-        stderr: site.server.hub().last_stderr(),
+        stderr: site.stderr(),
         log,
-        callable: outcome.callable,
-        profile: plan.profile,
         components,
     })
 }
 
-/// A component that is not of the battery needs a grant for each power it imports, before anything runs.
-fn check_grants(plan: &Plan) -> Result<()> {
-    for (area, component) in plan.standard.areas.iter().zip(&plan.components) {
-        let granted = plan.grants.get(&area.name);
-        let missing = component.powers.iter().find(|power| granted.is_none_or(|granted| !granted.contains(power)));
-        if let (Some(power), false) = (missing, component.shipped) {
-            return Err(Error::usage(format!(
-                "the component of area {} wants the power {power}, which works below the protocol; allow it with --grant area:{}={power}",
-                area.name, area.name
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The server, and what exists beside it while it is evaluated.
-struct Site {
-    server: Arc<Server>,
-    place: Place,
-    _scratch: Option<Scratch>,
-    _guardian: Option<Guardian>,
-}
-
-impl Site {
-    fn prepare(target: Target, startup_timeout: Duration) -> Result<Self> {
-        match target {
-            Target::Http(endpoint) => {
-                let wire = HttpWire::new(endpoint)
-                    .map_err(|error| Error::unfinished(format!("no HTTP client can be made: {error}")))?;
-                let server = Arc::new(Server::new(Reach::Http(wire), startup_timeout));
-                Ok(Self { server, place: Place::Remote, _scratch: None, _guardian: None })
-            }
-            Target::Stdio(launch) => {
-                let failed = |error: std::io::Error| Error::unfinished(format!("no sandbox can be made: {error}"));
-                let guardian = Guardian::start().map_err(failed)?;
-                let scratch = Scratch::create(&guardian).map_err(failed)?;
-                let place = Place::Scratch(scratch.path().to_path_buf());
-                let reach = Reach::Stdio { launch, guardian: guardian.clone() };
-                let server = Arc::new(Server::new(reach, startup_timeout));
-                Ok(Self { server, place, _scratch: Some(scratch), _guardian: Some(guardian) })
-            }
-        }
-    }
-}
-
-struct Order<'a> {
-    components: Vec<Loaded>,
-    areas: Vec<String>,
+struct Order {
+    battery: Option<super::Battery>,
+    cases: Option<Cases>,
+    profile: super::Profile,
     arguments: BTreeMap<String, String>,
-    profile: &'a Profile,
 }
 
-#[derive(Default)]
 struct Outcome {
     catalog: Option<Catalog>,
-    runs: Vec<AreaRun>,
-    error: Option<NoVerdict>,
+    battery: Option<BatteryRun>,
+    cases: Option<Vec<CaseRun>>,
     fault: Option<String>,
-    log: Vec<String>,
-    callable: u32,
 }
 
 impl Outcome {
-    fn unreached(fault: &Fault) -> Self {
-        Self { error: Some(fault.cause.label()), fault: Some(fault.detail.clone()), ..Self::default() }
+    /// Nothing ran: every case and the battery have the same label.
+    fn unreached(order: Order, fault: &Fault) -> Self {
+        let battery = order.battery.map(|battery| BatteryRun {
+            error: Some(fault.cause.label()),
+            ..BatteryRun::unreached(battery.standard, order.profile)
+        });
+        let cases = order.cases.map(|cases| CaseRun::all_unreached(cases, fault));
+        Self { catalog: None, battery, cases, fault: Some(fault.detail.clone()) }
     }
 }
 
@@ -139,120 +85,123 @@ async fn run_all(
     engine: &Engine,
     ledger: &Arc<Ledger>,
     progress: &Arc<Tracker>,
-    order: Order<'_>,
+    log: &Mutex<Vec<String>>,
+    order: Order,
 ) -> Result<Outcome> {
-    let timeout = Duration::from_millis(order.profile.call_timeout_ms.into());
-    // No tool is listed yet, so none may be called.
-    let preflight = Context { ledger: Arc::clone(ledger), policy: Arc::default() };
-    let session = match site.server.primary(&preflight).await {
-        Ok(session) => session,
-        Err(fault) => return Ok(Outcome::unreached(&fault)),
+    let patience = match (&order.battery, &order.cases) {
+        (None, Some(cases)) => cases.timeout,
+        _ => Duration::from_millis(order.profile.call_timeout_ms.into()),
     };
-    progress.step("list");
-    let catalog = match listing::list(&session, &preflight, timeout).await {
-        Ok(catalog) => catalog,
-        Err(fault) => {
-            let detail = format!("tools/list got no answer: {}", fault.detail);
-            return Ok(Outcome::unreached(&Fault { detail, ..fault }));
-        }
+    let (session, catalog) = match site.list(ledger, patience, || progress.step("list")).await {
+        Ok(listed) => listed,
+        Err(fault) => return Ok(Outcome::unreached(order, &fault)),
     };
-    let skipped: BTreeSet<String> = order.profile.skip_tools.iter().cloned().collect();
-    let policy = Arc::new(Policy::new(&catalog, order.profile.attested_read_only, skipped));
-    check_skipped(order.profile, &catalog)?;
-    check_arguments(&order.arguments, &catalog, &policy)?;
-    let runs = group(order.components, order.areas);
-    check_needs(&runs, &session, site.server.transport())?;
+    let Order { battery, cases, profile, arguments } = order;
+    let skipped: BTreeSet<String> = profile.skip_tools.iter().cloned().collect();
+    for tool in &skipped {
+        check_listed(tool, &catalog, "--skip-tool")?;
+    }
+    let policy = Arc::new(Policy::new(&catalog, profile.attested_read_only, skipped.clone()));
+    check_arguments(&arguments, &catalog, &policy)?;
+    if let Some(battery) = &battery {
+        battery::check_needs(battery, &session, site.server.transport())?;
+    }
+    if let Some(cases) = &cases {
+        cases::check_access(cases, &catalog, &skipped)?;
+    }
     drop(session);
 
-    let callable = catalog.entries.iter().filter(|entry| !entry.repeated && policy.blocked(&entry.label).is_none());
-    let mut outcome = Outcome { callable: u32::try_from(callable.count()).unwrap_or(u32::MAX), ..Outcome::default() };
-    let catalog = Arc::new(catalog);
-    let arguments = Arc::new(order.arguments);
-    for (component, areas) in runs {
-        progress.step(&areas.join(", "));
-        let tracker = Arc::clone(progress);
-        let done = guest::run(
-            engine,
-            &component.component,
-            guest::Job {
-                target: Arc::clone(&site.server),
-                context: Context { ledger: ledger.share(), policy: Arc::clone(&policy) },
-                catalog: Arc::clone(&catalog),
-                manifest: Arc::clone(&component.manifest),
-                arguments: Arc::clone(&arguments),
-                place: site.place.clone(),
-                case: guest::Case {
-                    id: "battery".into(),
-                    config: serde_json::json!({"areas": areas, "lanes": order.profile.lanes}).to_string(),
-                    may_mutate: false,
-                    timeout,
-                    seed: 0,
-                },
-                granted: component.powers.clone(),
-                on_progress: Arc::new(move |finished, total| tracker.count(finished, total)),
-            },
-        )
-        .await;
-        let name = component.manifest.kind.clone();
-        outcome.log.extend(done.log.into_iter().map(|line| format!("{name}: {line}")));
-        let run = AreaRun { component, areas, record: done.record };
-        if let Some((reason, detail)) = unfinished(&run) {
-            let detail = format!("{name} ({}): {detail}", run.component.digest);
-            outcome.log.push(detail.clone());
-            // The budget outranks everything: what came after it could not be judged any more.
-            let outranks = reason == NoVerdict::BudgetExceeded && outcome.error != Some(NoVerdict::BudgetExceeded);
-            if outcome.error.is_none() || outranks {
-                outcome.error = Some(reason);
-                outcome.fault = Some(detail);
-            }
+    let desk = Desk { site, engine, ledger, progress, log, catalog: Arc::new(catalog), arguments: Arc::new(arguments) };
+    let (cases, lost) = match cases {
+        Some(cases) => {
+            let (runs, lost) = cases::run(&desk, cases, &policy).await;
+            (Some(runs), lost)
         }
-        outcome.runs.push(run);
-    }
-    if let Some(fault) = &catalog.fault
-        && fault.cause.label() == NoVerdict::BudgetExceeded
-    {
-        outcome.error = Some(NoVerdict::BudgetExceeded);
-        outcome.fault = Some(fault.detail.clone());
-    }
-    outcome.catalog = Some(Arc::unwrap_or_clone(catalog));
-    Ok(outcome)
-}
-
-/// Why a run leaves no verdict, if so.
-fn unfinished(run: &AreaRun) -> Option<(NoVerdict, String)> {
-    if let Ended::Stopped { reason, detail } = &run.record.ended {
-        return Some((*reason, detail.clone()));
-    }
-    if let Some(finding) = run.record.findings.iter().find(|finding| finding.verdict == Verdict::Error) {
-        let label = finding.reason.as_deref().and_then(NoVerdict::from_label);
-        return Some((label.unwrap_or(NoVerdict::ComponentFault), format!("{} reached no verdict", finding.check)));
-    }
-    let missing = run.areas.iter().find(|area| !run.record.areas.contains_key(*area))?;
-    Some((NoVerdict::ComponentFault, format!("it returned without a score for {missing}")))
-}
-
-/// One run per component with all its areas. What makes the most requests runs first: the calls of tools come before
-/// whatever disturbs a conversation on purpose, and what needs no request loses nothing by waiting.
-fn group(components: Vec<Loaded>, areas: Vec<String>) -> Vec<(Loaded, Vec<String>)> {
-    let mut runs: Vec<(Loaded, Vec<String>)> = Vec::new();
-    for (component, area) in components.into_iter().zip(areas) {
-        match runs.iter_mut().find(|(known, _)| known.digest == component.digest) {
-            Some((_, areas)) => areas.push(area),
-            None => runs.push((component, vec![area])),
+        None => (None, None),
+    };
+    let battery = match (battery, &lost) {
+        (None, _) => None,
+        (Some(battery), None) => Some(battery::run(&desk, battery, profile, policy).await),
+        (Some(battery), Some(fault)) => {
+            Some(BatteryRun { error: Some(fault.cause.label()), ..BatteryRun::unreached(battery.standard, profile) })
         }
-    }
-    runs.sort_by_key(|(component, _)| std::cmp::Reverse(component.manifest.asks.0));
-    runs
+    };
+    let first_error = || {
+        let run = cases.iter().flatten().find(|run| run.no_verdict().is_some())?;
+        run.no_verdict().map(|(_, detail)| format!("case {}: {detail}", run.case.id))
+    };
+    let fault = lost
+        .map(|fault| fault.detail)
+        .or_else(|| battery.as_ref().and_then(|battery| battery.fault.clone()))
+        .or_else(first_error);
+    Ok(Outcome { catalog: Some(Arc::unwrap_or_clone(desk.catalog)), battery, cases, fault })
 }
 
-fn check_skipped(profile: &Profile, catalog: &Catalog) -> Result<()> {
-    for tool in &profile.skip_tools {
-        check_listed(tool, catalog, "--skip-tool")?;
-    }
-    Ok(())
+/// What every run of one evaluation shares.
+pub(super) struct Desk<'a> {
+    site: &'a Site,
+    engine: &'a Engine,
+    ledger: &'a Arc<Ledger>,
+    pub(super) progress: &'a Arc<Tracker>,
+    log: &'a Mutex<Vec<String>>,
+    pub(super) catalog: Arc<Catalog>,
+    arguments: Arc<BTreeMap<String, String>>,
 }
 
-fn check_listed(tool: &str, catalog: &Catalog, place: &str) -> Result<()> {
+impl Desk<'_> {
+    /// The word of the server's transport in the contract.
+    pub(super) fn transport(&self) -> &'static str {
+        self.site.server.transport()
+    }
+
+    /// The conversation that runs share, opened if there is none.
+    pub(super) async fn open(&self) -> Result<Session, Fault> {
+        self.ledger.open()?;
+        let context = Context { ledger: Arc::clone(self.ledger), policy: Arc::default() };
+        self.site.server.primary(&context).await
+    }
+
+    /// Ends the conversation that runs share; the next run has a fresh one.
+    pub(super) async fn retire(&self) {
+        self.site.server.end().await;
+    }
+
+    /// A line for the private log.
+    pub(super) fn note(&self, line: String) {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    /// One run of one component.
+    pub(super) async fn run(
+        &self,
+        component: &Loaded,
+        case: guest::Case,
+        granted: BTreeSet<Power>,
+        policy: Arc<Policy>,
+    ) -> RunRecord {
+        let tracker = Arc::clone(self.progress);
+        let job = guest::Job {
+            target: Arc::clone(&self.site.server),
+            context: Context { ledger: self.ledger.share(), policy },
+            catalog: Arc::clone(&self.catalog),
+            manifest: Arc::clone(&component.manifest),
+            arguments: Arc::clone(&self.arguments),
+            place: self.site.place.clone(),
+            case,
+            granted,
+            on_progress: Arc::new(move |finished, total| tracker.count(finished, total)),
+        };
+        let done = guest::run(self.engine, &component.component, job).await;
+        let name = &component.manifest.kind;
+        for line in done.log {
+            self.note(format!("{name}: {line}"));
+        }
+        done.record
+    }
+}
+
+/// A name that a complete catalog does not list is the operator's mistake.
+pub(super) fn check_listed(tool: &str, catalog: &Catalog, place: &str) -> Result<()> {
     if catalog.find(tool).is_some() || !catalog.is_complete() {
         return Ok(());
     }
@@ -284,30 +233,22 @@ fn check_arguments(arguments: &BTreeMap<String, String>, catalog: &Catalog, poli
     Ok(())
 }
 
-/// Whatever a component needs of the server is there.
-fn check_needs(runs: &[(Loaded, Vec<String>)], session: &Session, transport: &str) -> Result<()> {
+/// The first thing that a component needs and this server does not have.
+pub(super) fn unmet_need<'a>(manifest: &'a Manifest, session: &Session, transport: &str) -> Option<&'a str> {
     let greeting: serde_json::Value = serde_json::from_str(&session.greeting()).unwrap_or_default();
     let lifecycle = session.lifecycle().word();
-    for (component, areas) in runs {
-        let is_met = |need: &str| match need.split_once('.') {
-            Some(("transport", word)) => word == transport,
-            Some(("lifecycle", word)) => word == lifecycle,
-            _ => greeting
-                .pointer(&format!("/capabilities/{}", need.replace('.', "/")))
-                .is_some_and(|value| value.is_object() || value.as_bool() == Some(true)),
-        };
-        if let Some(need) = component.manifest.needs.iter().find(|need| !is_met(need)) {
-            let areas = areas.join(", ");
-            return Err(Error::usage(format!(
-                "the component of area {areas} needs {need}, which this server does not have; leave the area out"
-            )));
-        }
-    }
-    Ok(())
+    let is_met = |need: &str| match need.split_once('.') {
+        Some(("transport", word)) => word == transport,
+        Some(("lifecycle", word)) => word == lifecycle,
+        _ => greeting
+            .pointer(&format!("/capabilities/{}", need.replace('.', "/")))
+            .is_some_and(|value| value.is_object() || value.as_bool() == Some(true)),
+    };
+    manifest.needs.iter().map(String::as_str).find(|need| !is_met(need))
 }
 
 /// Where the evaluation stands.
-struct Tracker {
+pub(super) struct Tracker {
     sink: Sink,
     ledger: Arc<Ledger>,
     now: Mutex<Progress>,
@@ -318,7 +259,7 @@ impl Tracker {
         Self { sink, ledger, now: Mutex::default() }
     }
 
-    fn step(&self, step: &str) {
+    pub(super) fn step(&self, step: &str) {
         self.change(|progress| {
             step.clone_into(&mut progress.step);
             (progress.finished, progress.total) = (0, 0);

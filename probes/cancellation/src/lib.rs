@@ -1,6 +1,6 @@
 //! Kind `cancellation`: a call that the client cancels ends without an answer.
 
-use mcpeval_probe::judge::{Fields, ToolCall, Trial, UNEXPECTED_OUTCOME, identifier, integer};
+use mcpeval_probe::judge::{Fields, RECOVERY_FAILED, ToolCall, Trial, UNEXPECTED_OUTCOME, identifier, integer};
 use mcpeval_probe::{
     Answer, Case, Cause, Check, ExchangeId, Fault, Finding, Level, Manifest, Metric, Outcome, Probe, Session, Target,
     View, json, report,
@@ -20,7 +20,6 @@ const RECOVERY: &str = "cancellation.recovery";
 
 const IGNORED: &str = "cancellation-ignored";
 const ERRORED: &str = "cancellation-errored";
-const RECOVERY_FAILED: &str = "recovery-failed";
 
 const OUTCOME: &str = "cancellation_outcome";
 const NO_RESULT: &str = "no-result";
@@ -101,12 +100,7 @@ impl Probe for Cancellation {
             .check(Check::new(PREFLIGHT, Level::Should, "The call succeeds when nobody cancels it"))
             .check(Check::new(HONORED, Level::Should, "Cancelled, it is not answered").reference(cancellation))
             .check(Check::new(RECOVERY, Level::Must, "After a cancellation the call succeeds again"))
-            .reason(
-                UNEXPECTED_OUTCOME,
-                "The call failed although nobody cancelled it, so nothing can be said of cancellation; give arguments with \
-                 which the tool succeeds.",
-                &[PREFLIGHT],
-            )
+            .common_reason(UNEXPECTED_OUTCOME, &[PREFLIGHT])
             .reason(
                 IGNORED,
                 "A cancelled call was answered with a result; stop the work when notifications/cancelled names the request, \
@@ -120,12 +114,7 @@ impl Probe for Cancellation {
                  error -32800 if there must be one.",
                 &[HONORED],
             )
-            .reason(
-                RECOVERY_FAILED,
-                "After a cancelled call the same call no longer succeeded on that session; release locks and workers when a \
-                 request is cancelled, and go on reading requests.",
-                &[RECOVERY],
-            )
+            .common_reason(RECOVERY_FAILED, &[RECOVERY])
             .metric(Metric::label(OUTCOME, &[NO_RESULT, COMPLETED, ERROR]))
             .asks(3, 0, 5_000)
     }
@@ -142,7 +131,7 @@ impl Probe for Cancellation {
         let preflight = call.call(&session)?;
         trial.attempt([preflight.exchange]);
         if !preflight.succeeded() {
-            return Ok(trial.fail(Finding::fail(PREFLIGHT, UNEXPECTED_OUTCOME)));
+            return Ok(trial.fail(Finding::fail(PREFLIGHT, UNEXPECTED_OUTCOME.label)));
         }
 
         let Cancelled { answer, evidence } =
@@ -164,7 +153,7 @@ impl Probe for Cancellation {
         trial.attempt(mcpeval_probe::cited(&again));
         Ok(match again {
             Ok(answer) if answer.succeeded() => trial.pass(),
-            _ => trial.fail(Finding::fail(RECOVERY, RECOVERY_FAILED)),
+            _ => trial.fail(Finding::fail(RECOVERY, RECOVERY_FAILED.label)),
         })
     }
 }
@@ -268,7 +257,7 @@ mod tests {
     #[test]
     fn the_call_must_succeed_when_it_is_not_cancelled() {
         let run = run(answers(script(), vec![Reply::result(json!({"isError": true}))]), None);
-        assert_eq!(judged(&run), verdict(Some(UNEXPECTED_OUTCOME), 1, None));
+        assert_eq!(judged(&run), verdict(Some(UNEXPECTED_OUTCOME.label), 1, None));
     }
 
     #[test]
@@ -281,7 +270,7 @@ mod tests {
             Reply::fault(Cause::TimedOut),
             Reply::fault(Cause::Closed),
         ] {
-            assert_eq!(third(failure), verdict(Some(RECOVERY_FAILED), 3, Some("completed")));
+            assert_eq!(third(failure), verdict(Some(RECOVERY_FAILED.label), 3, Some("completed")));
         }
         let silent = answers(script(), vec![done(), done().after_ms(9_000), done()]);
         assert_eq!(judged(&run(silent, Some(false))), verdict(None, 3, Some("no-result")));

@@ -104,12 +104,7 @@ impl Probe for Elicitation {
                  it comes as a POST of its own, and end the call after decline and cancel as well.",
                 &[COMPLETES],
             )
-            .reason(
-                UNEXPECTED_OUTCOME,
-                "The call failed after its questions were answered as the case says, or without having asked; use an accepted \
-                 form's content, and after decline or cancel answer with a result or with isError: true.",
-                &[OUTCOME],
-            )
+            .common_reason(UNEXPECTED_OUTCOME, &[OUTCOME])
             .metric(Metric::number("server_requests", "requests"))
             .asks(2, 1, 2_000)
     }
@@ -256,7 +251,7 @@ mod tests {
             ("decline", asked(Reply::error(-32603, "no"))),
             ("accept", Reply::error(-32603, "no")),
         ] {
-            assert_eq!(judged(&run_as(respond, reply)).as_deref(), Some(UNEXPECTED_OUTCOME), "{respond}");
+            assert_eq!(judged(&run_as(respond, reply)).as_deref(), Some(UNEXPECTED_OUTCOME.label), "{respond}");
         }
     }
 

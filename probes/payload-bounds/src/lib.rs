@@ -38,12 +38,7 @@ impl Probe for PayloadBounds {
                  hang or a closed connection.",
                 &[ANSWERED, ALIVE],
             )
-            .reason(
-                UNEXPECTED_OUTCOME,
-                "A call with an argument of size_bytes was refused although the case expects it to succeed; raise the limit \
-                 of the server or of what stands before it, or state the limit as maxLength and lower size_bytes.",
-                &[OUTCOME],
-            )
+            .common_reason(UNEXPECTED_OUTCOME, &[OUTCOME])
             .metric(Metric::number("latency_ms", "ms"))
             .asks(2, 0, 2_000)
     }
@@ -64,7 +59,7 @@ impl Probe for PayloadBounds {
         };
         report::measure("latency_ms", f64::from(payload.latency_ms));
         Ok(if refused && must_succeed {
-            trial.fail(Finding::fail(OUTCOME, UNEXPECTED_OUTCOME))
+            trial.fail(Finding::fail(OUTCOME, UNEXPECTED_OUTCOME.label))
         } else if payload.alive {
             trial.pass()
         } else {
@@ -141,8 +136,9 @@ mod tests {
     #[test]
     fn a_refusal_passes_unless_success_is_expected() {
         let stray = move |code: i64| json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": "x"}});
-        let stray_then_silence =
-            move |code| Reply::fault(Cause::TimedOut).after_ms(15_000).beside(40, IncomingKind::StrayReply, stray(code));
+        let stray_then_silence = move |code| {
+            Reply::fault(Cause::TimedOut).after_ms(15_000).beside(40, IncomingKind::StrayReply, stray(code))
+        };
         for refusal in [
             Reply::error(-32602, "too long"),
             Reply::error(-32603, "too long"),
@@ -152,7 +148,7 @@ mod tests {
             stray_then_silence(-32700),
         ] {
             assert_eq!(lost(refusal.clone(), false), None, "{refusal:?}");
-            assert_eq!(lost(refusal, true), loss(OUTCOME, UNEXPECTED_OUTCOME));
+            assert_eq!(lost(refusal, true), loss(OUTCOME, UNEXPECTED_OUTCOME.label));
         }
         let run = run(script(move |_| stray_then_silence(-32700)), 10, false);
         assert_eq!(run.number("latency_ms"), Some(40.0), "by the run's clock where no answer came");

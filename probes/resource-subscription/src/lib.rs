@@ -121,11 +121,7 @@ impl Probe for ResourceSubscription {
                  both with an empty result for every resource that can be read, or do not declare subscribe.",
                 &[SUBSCRIBED, UNSUBSCRIBED],
             )
-            .reason(
-                UNEXPECTED_OUTCOME,
-                "The call of trigger_tool failed, so nothing changed; give trigger_arguments with which the tool succeeds.",
-                &[TRIGGERED],
-            )
+            .common_reason(UNEXPECTED_OUTCOME, &[TRIGGERED])
             .reason(
                 MISSING,
                 "No notifications/resources/updated with the subscribed URI came within max_wait_seconds; send it to every \
@@ -172,7 +168,7 @@ impl Probe for ResourceSubscription {
             let triggered = listener.request("tools/call", trigger.params())?.structured()?;
             trial.attempt([triggered.exchange]);
             if !triggered.succeeded() {
-                return Ok(trial.fail(Finding::fail(TRIGGERED, UNEXPECTED_OUTCOME)));
+                return Ok(trial.fail(Finding::fail(TRIGGERED, UNEXPECTED_OUTCOME.label)));
             }
         }
 
@@ -309,9 +305,9 @@ mod tests {
         let empty = || Reply::result(json!({}));
         assert_eq!(judged(&but("resources/read", empty)), failed(READABLE, UNREADABLE, 1));
         assert_eq!(judged(&but("resources/subscribe", error)), failed(SUBSCRIBED, REJECTED, 2));
-        assert_eq!(judged(&but("tools/call", error)), failed(TRIGGERED, UNEXPECTED_OUTCOME, 3));
+        assert_eq!(judged(&but("tools/call", error)), failed(TRIGGERED, UNEXPECTED_OUTCOME.label, 3));
         let tool_error = || Reply::result(json!({"isError": true}));
-        assert_eq!(judged(&but("tools/call", tool_error)), failed(TRIGGERED, UNEXPECTED_OUTCOME, 3));
+        assert_eq!(judged(&but("tools/call", tool_error)), failed(TRIGGERED, UNEXPECTED_OUTCOME.label, 3));
         assert_eq!(judged(&but("resources/unsubscribe", error)), failed(UNSUBSCRIBED, REJECTED, 5));
     }
 

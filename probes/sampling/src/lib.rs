@@ -80,12 +80,7 @@ impl Probe for Sampling {
                  its id, also over HTTP, where it comes as a POST of its own, and then answer the call.",
                 &[COMPLETES],
             )
-            .reason(
-                UNEXPECTED_OUTCOME,
-                "The call failed on a client that offers sampling; accept a plain text answer of the assistant, and give \
-                 arguments that the tool can work with.",
-                &[OUTCOME],
-            )
+            .common_reason(UNEXPECTED_OUTCOME, &[OUTCOME])
             .metric(Metric::number("server_requests", "requests"))
             .asks(2, 1, 2_000)
     }
@@ -204,8 +199,11 @@ mod tests {
     #[test]
     fn the_call_must_succeed() {
         for reply in [Reply::result(json!({"isError": true})), Reply::error(-32603, "no")] {
-            assert_eq!(judged(&run(reply.clone())).as_deref(), Some(UNEXPECTED_OUTCOME));
-            assert_eq!(judged(&run(reply.before(IncomingKind::Request, asks()))).as_deref(), Some(UNEXPECTED_OUTCOME));
+            assert_eq!(judged(&run(reply.clone())).as_deref(), Some(UNEXPECTED_OUTCOME.label));
+            assert_eq!(
+                judged(&run(reply.before(IncomingKind::Request, asks()))).as_deref(),
+                Some(UNEXPECTED_OUTCOME.label)
+            );
         }
         assert_eq!(run(Reply::result(json!([]))).outcome.unwrap_err().cause, Cause::Malformed);
     }

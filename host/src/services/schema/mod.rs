@@ -136,7 +136,7 @@ impl Validator {
     }
 
     /// Every fault of an instance as far as the bounds allow, else the first.
-    pub(super) fn faults(&self, instance: &Value) -> Result<Vec<Fault>, Vec<String>> {
+    pub(crate) fn faults(&self, instance: &Value) -> Result<Vec<Fault>, Vec<String>> {
         let beyond = || vec![": beyond the bounds of validation".to_owned()];
         let (compiled, cost) = self.weighed(instance).ok_or_else(beyond)?;
         let copied = cost.work.saturating_mul(bytes_of(instance));
@@ -182,9 +182,9 @@ fn bytes_of(value: &Value) -> u64 {
 
 /// Where an instance is wrong, and the keyword that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) path: String,
-    pub(super) keyword: String,
+pub(crate) struct Fault {
+    pub(crate) path: String,
+    pub(crate) keyword: String,
 }
 
 impl Fault {

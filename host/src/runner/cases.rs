@@ -1,0 +1,126 @@
+//! The cases of a manifest: which may run at all, and one run after another.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::evaluate::{Desk, check_listed, unmet_need};
+use super::{CaseRun, Cases, Planned};
+use crate::error::{Error, Result};
+use crate::guest;
+use crate::manifest::Access;
+use crate::outcome::{Ended, NoVerdict, RunRecord, Verdict};
+use crate::session::catalog::{Catalog, ToolClass};
+use crate::session::{Fault, Policy, Session};
+
+/// A component that is not shipped needs a grant for each power it imports, before anything runs.
+pub(super) fn check_grants(cases: &Cases) -> Result<()> {
+    for Planned { case, component, granted } in &cases.planned {
+        if let (Some(power), false) = (component.powers.difference(granted).next(), component.shipped) {
+            let kind = &case.kind;
+            return Err(Error::usage(format!(
+                "the component of kind {kind} wants the power {power}, which works below the protocol; allow it with --grant {kind}={power}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Every case names tools that are listed and that it may call. Where the listing broke off, an unlisted name is no
+/// fault of the operator.
+pub(super) fn check_access(cases: &Cases, catalog: &Catalog, skipped: &BTreeSet<String>) -> Result<()> {
+    for Planned { case, .. } in &cases.planned {
+        for named in &case.tools {
+            let (tool, place) = (&named.tool, &named.place);
+            check_listed(tool, catalog, place)?;
+            if skipped.contains(tool) {
+                return Err(Error::usage(format!(
+                    "{place}: the tool \"{tool}\" is not to be called; leave the case out or drop --skip-tool"
+                )));
+            }
+            if case.access == Access::Mutating {
+                continue;
+            }
+            // What is listed several times has the strictest class of all its entries.
+            let classes = catalog.entries.iter().filter(|entry| entry.label == *tool).map(|entry| entry.hinted);
+            for class in classes {
+                let why = match class {
+                    ToolClass::Writer => "declares that it writes; use another, or make the case mutating",
+                    ToolClass::Invalid => "has an entry that cannot be used; mend it in the server",
+                    ToolClass::ReadOnly | ToolClass::Unannotated => continue,
+                };
+                return Err(Error::usage(format!("{place}: this case is read_only, and the tool \"{tool}\" {why}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs the cases in their order. The second value is why no conversation could be opened any more, if so.
+pub(super) async fn run(desk: &Desk<'_>, cases: Cases, policy: &Policy) -> (Vec<CaseRun>, Option<Fault>) {
+    let mut runs = Vec::with_capacity(cases.planned.len());
+    let mut lost: Option<Fault> = None;
+    for planned in cases.planned {
+        if let Some(fault) = &lost {
+            runs.push(CaseRun::unreached(planned, fault));
+            continue;
+        }
+        desk.progress.step(&planned.case.id);
+        let session = match desk.open().await {
+            Ok(session) => session,
+            Err(fault) => {
+                runs.push(CaseRun::unreached(planned, &fault));
+                lost = Some(fault);
+                continue;
+            }
+        };
+        let run = one(desk, planned, policy, &session, cases.timeout).await;
+        if let Some((reason, detail)) = run.no_verdict() {
+            desk.note(format!("case {}: {reason}: {detail}", run.case.id));
+            // Whatever disturbed this case is not handed on to the next.
+            desk.retire().await;
+        }
+        runs.push(run);
+    }
+    (runs, lost)
+}
+
+async fn one(desk: &Desk<'_>, planned: Planned, policy: &Policy, session: &Session, timeout: Duration) -> CaseRun {
+    let begun = Instant::now();
+    let Planned { case, component, granted } = planned;
+    let unlisted = case.tools.iter().any(|named| desk.catalog.find(&named.tool).is_none());
+    let record = if let (true, Some(fault)) = (unlisted, &desk.catalog.fault) {
+        RunRecord::stopped(fault.cause.label(), fault.detail.clone())
+    } else if unmet_need(&component.manifest, session, desk.transport()).is_some() {
+        RunRecord::finished(0)
+    } else {
+        let named: BTreeSet<&str> = case.tools.iter().map(|named| named.tool.as_str()).collect();
+        let may_mutate = case.access == Access::Mutating;
+        let policy = Arc::new(policy.for_case(&desk.catalog, &named, may_mutate));
+        let job = guest::Case { id: case.id.clone(), config: case.config.clone(), may_mutate, timeout, seed: 0 };
+        desk.run(&component, job, granted, policy).await
+    };
+    CaseRun { case, component, record, elapsed: begun.elapsed() }
+}
+
+impl CaseRun {
+    fn unreached(planned: Planned, fault: &Fault) -> Self {
+        let record = RunRecord::stopped(fault.cause.label(), fault.detail.clone());
+        Self { case: planned.case, component: planned.component, record, elapsed: Duration::ZERO }
+    }
+
+    /// Cases of which none ran.
+    pub(super) fn all_unreached(cases: Cases, fault: &Fault) -> Vec<Self> {
+        cases.planned.into_iter().map(|planned| Self::unreached(planned, fault)).collect()
+    }
+
+    /// Why the case has no verdict, if so: its run was stopped, or a finding says so.
+    pub fn no_verdict(&self) -> Option<(NoVerdict, &str)> {
+        if let Ended::Stopped { reason, detail } = &self.record.ended {
+            return Some((*reason, detail));
+        }
+        let finding = self.record.findings.iter().find(|finding| finding.verdict == Verdict::Error)?;
+        let label = finding.reason.as_deref().and_then(NoVerdict::from_label);
+        Some((label.unwrap_or(NoVerdict::ComponentFault), "the component reached no verdict"))
+    }
+}
