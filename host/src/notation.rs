@@ -46,7 +46,7 @@ impl Notation {
             Some("json") => Self::Json,
             Some("yaml" | "yml") => Self::Yaml,
             Some("toml") => Self::Toml,
-            _ if text.trim_start().starts_with('{') => Self::Json,
+            _ if text.trim_start_matches(BYTE_ORDER_MARK).trim_start().starts_with('{') => Self::Json,
             _ => Self::Yaml,
         }
     }
@@ -154,12 +154,15 @@ impl Document {
         Self::parse(&name, text, notation)
     }
 
-    /// Reads a text.
+    /// Reads a text; a byte order mark before it is no part of it.
     ///
     /// # Errors
     /// A usage error with line and column.
     pub fn parse(name: &str, text: impl Into<String>, notation: Notation) -> Result<Self> {
-        let text = text.into();
+        let mut text = text.into();
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len_utf8());
+        }
         let root = match notation {
             Notation::Json => json(&text),
             Notation::Yaml => yaml(&text),
@@ -183,8 +186,7 @@ impl Document {
     }
 }
 
-/// Reads a whole UTF-8 file of at most `limit` bytes, without its byte order mark. It may be a pipe that somebody
-/// writes to.
+/// Reads a whole UTF-8 file of at most `limit` bytes. It may be a pipe that somebody writes to.
 ///
 /// # Errors
 /// A usage error if it is missing, too large or no UTF-8.
@@ -219,7 +221,7 @@ pub fn read_text_from(source: impl io::Read, name: impl std::fmt::Display, limit
     decode(bytes).map_err(|what| fault(what.to_owned()))
 }
 
-/// The text of a document's bytes: UTF-8, without its byte order mark.
+/// The text of a document's bytes.
 ///
 /// # Errors
 /// What it is instead, for people.
@@ -227,11 +229,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err("the file is UTF-16; save it as UTF-8");
     }
-    let mut text = String::from_utf8(bytes).map_err(|_| "the file is not UTF-8")?;
-    if text.starts_with(BYTE_ORDER_MARK) {
-        text.drain(..BYTE_ORDER_MARK.len_utf8());
-    }
-    Ok(text)
+    String::from_utf8(bytes).map_err(|_| "the file is not UTF-8")
 }
 
 /// Opens a file for reading, and never waits for the writer of a pipe. What is no regular file is left such that a read

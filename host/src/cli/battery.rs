@@ -14,6 +14,7 @@ use crate::guest::{self, Engine};
 use crate::manifest::Draft;
 use crate::nearest;
 use crate::probes::{Digest, Loaded, Manifest, Power, Registry};
+use crate::runner::Battery;
 use crate::standard::{Source, Standard};
 
 /// The battery, what `--component` adds, and what the configuration could add.
@@ -130,7 +131,7 @@ impl Components {
     }
 
     /// One component per area of a standard, in its order; each declares its area.
-    pub(super) async fn of_standard(&self, standard: &Standard) -> Result<Vec<Loaded>> {
+    async fn of_standard(&self, standard: &Standard) -> Result<Vec<Loaded>> {
         let mut components = Vec::with_capacity(standard.areas.len());
         for area in &standard.areas {
             components.push(match &area.source {
@@ -144,17 +145,14 @@ impl Components {
         Ok(components)
     }
 
-    /// The powers granted to the components of areas, which stand in the order of the standard; `kinds` run beside them.
-    pub(super) fn grants(
-        &self,
-        standard: &Standard,
-        components: &[Loaded],
-        kinds: &[&str],
-    ) -> Result<BTreeMap<String, BTreeSet<Power>>> {
+    /// The battery of a standard with what is granted to its components; `kinds` run beside it.
+    pub(super) async fn battery(&self, standard: Standard, kinds: &[&str]) -> Result<Battery> {
+        let components = self.of_standard(&standard).await?;
         let names: Vec<String> = standard.areas.iter().map(|area| format!("area:{}", area.name)).collect();
         self.check_grants(names.iter().map(String::as_str).chain(kinds.iter().copied()))?;
-        let areas = standard.areas.iter().zip(&names).zip(components);
-        Ok(areas.map(|((area, name), component)| (area.name.clone(), self.powers(name, component))).collect())
+        let areas = standard.areas.iter().zip(&names).zip(&components);
+        let grants = areas.map(|((area, name), component)| (area.name.clone(), self.powers(name, component))).collect();
+        Ok(Battery { grants, components, standard })
     }
 }
 

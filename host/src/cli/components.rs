@@ -85,8 +85,8 @@ impl Explain {
 #[command(after_help = SCHEMA)]
 pub(super) struct Schema {
     /// Document that the schema describes
-    #[arg(required_unless_present = "list", add = ArgValueCompleter::new(documents))]
-    document: Option<String>,
+    #[arg(default_value = "manifest", add = ArgValueCompleter::new(documents))]
+    document: String,
     /// Name all documents
     #[arg(long, conflicts_with = "document")]
     list: bool,
@@ -96,14 +96,13 @@ pub(super) struct Schema {
 
 impl Schema {
     pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
-        let text = match &self.document {
-            None => schema::list(),
-            Some(name) => {
-                let document = schema::Document::named(name)?;
-                let loaded = all(&self.components, settings)?;
-                let manifests: Vec<_> = loaded.iter().map(|component| component.manifest.as_ref()).collect();
-                document.text(&manifests)
-            }
+        let text = if self.list {
+            schema::list()
+        } else {
+            let document = schema::Document::named(&self.document)?;
+            let loaded = all(&self.components, settings)?;
+            let manifests: Vec<_> = loaded.iter().map(|component| component.manifest.as_ref()).collect();
+            document.text(&manifests)
         };
         output::stdout(text.as_bytes())?;
         Ok(0)

@@ -12,10 +12,10 @@ use super::options::{
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::manifest::document::DEFAULT_FILES;
-use crate::manifest::{Access, Draft, Manifest};
+use crate::manifest::{Access, Case, Draft, Manifest};
 use crate::nearest;
 use crate::report::assemble;
-use crate::runner::{Battery, Cases, Plan, Planned};
+use crate::runner::{Cases, Plan, Planned};
 
 const EXAMPLE: &str = "\
 Example:
@@ -41,6 +41,8 @@ pub(super) struct Probe {
     #[command(flatten)]
     cases: CaseOptions,
     #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
     battery: BatteryOptions,
     #[command(flatten)]
     floors: FloorOptions,
@@ -59,12 +61,6 @@ pub(super) struct CaseOptions {
     /// Manifest, JSON or YAML, of at most 1 MiB [default: the target's, else mcp-eval.manifest.json, .yaml or .yml]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     manifest: Option<PathBuf>,
-    /// Run only cases of this kind, and no battery; repeatable
-    #[arg(long = "probe", value_name = "KIND")]
-    kind: Vec<String>,
-    /// Run only the case of this id, and no battery; repeatable
-    #[arg(long = "case", value_name = "ID")]
-    id: Vec<String>,
     /// Permit cases that declare themselves mutating
     #[arg(long)]
     allow_mutation: bool,
@@ -73,15 +69,51 @@ pub(super) struct CaseOptions {
     gate_only: bool,
 }
 
-impl CaseOptions {
-    /// Whether only cases run.
-    pub(super) fn without_battery(&self) -> bool {
-        self.gate_only || self.is_selection()
+/// Which of them.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Cases")]
+pub(super) struct Selection {
+    /// Run only cases of this kind, and no battery; repeatable
+    #[arg(long = "probe", value_name = "KIND")]
+    kind: Vec<String>,
+    /// Run only the case of this id, and no battery; repeatable
+    #[arg(long = "case", value_name = "ID")]
+    id: Vec<String>,
+}
+
+impl Selection {
+    /// Whether all cases run.
+    fn is_everything(&self) -> bool {
+        self.kind.is_empty() && self.id.is_empty()
     }
 
-    /// Whether not all of the cases run.
-    pub(super) fn is_selection(&self) -> bool {
-        !self.kind.is_empty() || !self.id.is_empty()
+    fn holds(&self, case: &Case) -> bool {
+        (self.id.is_empty() || self.id.contains(&case.id)) && (self.kind.is_empty() || self.kind.contains(&case.kind))
+    }
+
+    /// Every word of it selects something.
+    fn check(&self, manifest: &Manifest) -> Result<()> {
+        let ids = || manifest.cases.iter().map(|case| case.id.as_str());
+        if let Some(id) = self.id.iter().find(|id| !ids().any(|known| known == *id)) {
+            let hint = nearest::hint(id, ids());
+            return Err(Error::usage(format!("--case: the manifest has no case \"{id}\"{hint}")));
+        }
+        let kinds = || manifest.cases.iter().map(|case| case.kind.as_str());
+        if let Some(kind) = self.kind.iter().find(|kind| !kinds().any(|known| known == *kind)) {
+            let hint = nearest::hint(kind, kinds());
+            return Err(Error::usage(format!("--probe: the manifest has no case of kind \"{kind}\"{hint}")));
+        }
+        if !manifest.cases.iter().any(|case| self.holds(case)) {
+            return Err(Error::usage("--probe and --case together select no case"));
+        }
+        Ok(())
+    }
+}
+
+impl CaseOptions {
+    /// Whether only cases run.
+    pub(super) fn is_gate_only(&self) -> bool {
+        self.gate_only
     }
 
     /// The file, if there is one: as named, else of the target, else the first of the default names that exists.
@@ -90,43 +122,32 @@ impl CaseOptions {
         self.manifest.clone().or_else(|| of_target.map(Path::to_owned)).or_else(default)
     }
 
-    /// The selected cases, each with its component.
-    pub(super) async fn plan(&self, draft: &Draft, components: &Components) -> Result<(Manifest, Cases)> {
+    /// The selected cases, each with its component, and the manifest they are of.
+    pub(super) async fn plan(
+        &self,
+        draft: &Draft,
+        components: &Components,
+        selection: &Selection,
+    ) -> Result<(Manifest, Cases)> {
         let kinds = components.of_manifest(draft).await?;
         let declared = kinds.iter().map(|(kind, loaded)| (kind.clone(), loaded.manifest.as_ref())).collect();
         let manifest = draft.check(&declared)?;
-        let ids = || manifest.cases.iter().map(|case| case.id.as_str());
-        for id in &self.id {
-            if !ids().any(|known| known == id) {
-                let hint = nearest::hint(id, ids());
-                return Err(Error::usage(format!("--case: the manifest has no case \"{id}\"{hint}")));
-            }
-        }
-        for kind in &self.kind {
-            if !kinds.contains_key(kind) {
-                let hint = nearest::hint(kind, kinds.keys().map(String::as_str));
-                return Err(Error::usage(format!("--probe: the manifest has no case of kind \"{kind}\"{hint}")));
-            }
-        }
+        selection.check(&manifest)?;
         let mut planned = Vec::new();
-        for case in &manifest.cases {
-            let selected = (self.id.is_empty() || self.id.contains(&case.id))
-                && (self.kind.is_empty() || self.kind.contains(&case.kind));
-            let Some(component) = kinds.get(&case.kind).filter(|_| selected) else { continue };
+        for case in manifest.cases.iter().filter(|case| selection.holds(case)) {
+            let Some(component) = kinds.get(&case.kind) else { continue };
             if case.access == Access::Mutating && !self.allow_mutation {
                 return Err(Error::usage(format!(
                     "{}: case {} is mutating; permit it with --allow-mutation, or select others with --case",
                     case.place, case.id
                 )));
             }
-            let granted = match component.shipped {
-                true => component.powers.clone(),
-                false => components.powers(&case.kind, component),
+            let granted = if component.shipped {
+                component.powers.clone()
+            } else {
+                components.powers(&case.kind, component)
             };
             planned.push(Planned { case: case.clone(), component: component.clone(), granted });
-        }
-        if planned.is_empty() {
-            return Err(Error::usage("--probe and --case together select no case"));
         }
         let timeout = manifest.timeout;
         Ok((manifest, Cases { timeout, planned }))
@@ -135,7 +156,8 @@ impl CaseOptions {
 
 impl Probe {
     pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
-        if self.floors.is_given() && self.cases.without_battery() {
+        let with_battery = self.selection.is_everything() && !self.cases.is_gate_only();
+        if self.floors.is_given() && !with_battery {
             return Err(Error::usage(
                 "floors need the battery, which --gate-only, --case and --probe leave out; drop one or the other",
             ));
@@ -157,17 +179,15 @@ impl Probe {
         let profile = self.battery.profile(settings, chosen.named, &arguments);
         let mut delivery = Delivery { settings, outputs, run_log, corpus };
 
-        let (evaluation, elapsed, manifest) = evaluation::run(settings, async || {
+        let (evaluation, elapsed, manifest) = evaluation::run(settings, async move || {
             let components = Components::load(&self.components, settings).await?;
-            let (manifest, cases) = self.cases.plan(&draft, &components).await?;
+            let (manifest, cases) = self.cases.plan(&draft, &components, &self.selection).await?;
             let kinds: Vec<&str> = draft.kinds().collect();
-            let battery = if self.cases.without_battery() {
+            let battery = if with_battery {
+                Some(components.battery(standard, &kinds).await?)
+            } else {
                 components.check_grants(kinds.into_iter())?;
                 None
-            } else {
-                let of_standard = components.of_standard(&standard).await?;
-                let grants = components.grants(&standard, &of_standard, &kinds)?;
-                Some(Battery { grants, components: of_standard, standard })
             };
             let plan = Plan {
                 target: chosen.target,

@@ -10,7 +10,7 @@ use super::options::{
 use super::settings::Settings;
 use crate::error::Result;
 use crate::report::assemble;
-use crate::runner::{Battery, Plan};
+use crate::runner::Plan;
 
 const EXAMPLE: &str = "\
 Example:
@@ -65,15 +65,10 @@ impl Score {
 
         let (evaluation, elapsed, ()) = evaluation::run(settings, async move || {
             let components = Components::load(&self.components, settings).await?;
-            let of_standard = components.of_standard(&standard).await?;
             let plan = Plan {
                 target: chosen.target,
                 startup_timeout: chosen.startup_timeout,
-                battery: Some(Battery {
-                    grants: components.grants(&standard, &of_standard, &[])?,
-                    components: of_standard,
-                    standard,
-                }),
+                battery: Some(components.battery(standard, &[]).await?),
                 cases: None,
                 profile,
                 arguments: arguments.by_tool,

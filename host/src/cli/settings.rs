@@ -33,17 +33,17 @@ impl Settings {
     /// Reads the configuration. Of each value the first found holds: option, environment, file, built-in default.
     pub(super) fn load(global: &Global) -> Result<Self> {
         let named = global.config.clone().or_else(|| variable(CONFIG).map(PathBuf::from));
-        Ok(Self::of(global, Config::load(named.as_deref())?))
+        Ok(Self::of(global, variable(HOME), Config::load(named.as_deref())?))
     }
 
     /// For commands that no configuration concerns, so that a broken one does not stop them.
     pub(super) fn without_file(global: &Global) -> Self {
-        Self::of(global, Config::default())
+        Self::of(global, variable(HOME), Config::default())
     }
 
-    pub(super) fn of(global: &Global, config: Config) -> Self {
+    fn of(global: &Global, environment: Option<OsString>, config: Config) -> Self {
         let own = || std::env::home_dir().map(|home| home.join(DEFAULT_HOME));
-        let home = global.home.clone().or_else(|| variable(HOME).map(PathBuf::from));
+        let home = global.home.clone().or_else(|| environment.map(PathBuf::from));
         let color = || config.defaults.color.as_deref().and_then(|word| clap::ValueEnum::from_str(word, false).ok());
         Self {
             color: global.color.or_else(color).unwrap_or_default(),
@@ -95,6 +95,33 @@ fn variable(name: &str) -> Option<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::notation::{Document, Notation};
+
+    #[test]
+    fn what_is_given_wins_over_the_file() {
+        let text = "[defaults]\ncolor = \"never\"\nhome = \"own\"\n";
+        let document = Document::parse("mcpeval.toml", text, Notation::Toml).unwrap();
+        let config = Config::parse(&document, Path::new("/base")).unwrap();
+        let global = Global { config: None, home: None, color: None, quiet: true, verbose: 0 };
+        let settings = Settings::of(&global, None, config.clone());
+        assert_eq!((settings.color, settings.quiet), (Colour::Never, true));
+        assert_eq!(settings.home.as_deref(), Some(Path::new("/base/own")));
+        let environment = || Some("/env".into());
+        assert_eq!(Settings::of(&global, environment(), config.clone()).home.as_deref(), Some(Path::new("/env")));
+        let given = Global { home: Some("given".into()), color: Some(Colour::Always), ..global };
+        let settings = Settings::of(&given, environment(), config);
+        assert_eq!((settings.color, settings.home.as_deref()), (Colour::Always, Some(Path::new("given"))));
+    }
+
+    #[test]
+    fn the_words_of_the_file_are_those_of_the_options() {
+        use clap::ValueEnum as _;
+        let colours: Vec<String> = Colour::value_variants()
+            .iter()
+            .filter_map(|colour| colour.to_possible_value().map(|value| value.get_name().to_owned()))
+            .collect();
+        assert_eq!(colours, crate::config::COLOURS);
+    }
 
     #[test]
     fn a_half_typed_line_names_its_configuration() {

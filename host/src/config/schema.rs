@@ -90,8 +90,8 @@ pub fn schema() -> Value {
                     }
                 },
                 "oneOf": [
-                    {"required": ["command"], "properties": {"headers_env": false}},
-                    {"required": ["url"], "properties": {"cwd": false, "env": false}}
+                    {"required": ["command"], "properties": {"url": false, "headers_env": false}},
+                    {"required": ["url"], "properties": {"command": false, "cwd": false, "env": false}}
                 ]
             },
             "component": {

@@ -4,6 +4,7 @@
 pub mod assemble;
 pub mod canonical;
 pub mod catalogue;
+pub mod check;
 pub mod compare;
 pub mod contract;
 pub mod corpus;

@@ -8,7 +8,7 @@ mod vocabulary;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_path_to_error::Segment;
 
 use super::document::{EARLIER_SCHEMA, Report, SCHEMA};
@@ -19,6 +19,9 @@ pub use vocabulary::Vocabulary;
 
 /// Bytes of a stored document.
 pub const DOCUMENT_LIMIT: usize = 64 * 1024 * 1024;
+
+/// Bytes of the longest name of a member.
+const LONGEST_NAME: usize = 128;
 
 /// The text of a document and what it is called in errors; `-` is standard input.
 ///
@@ -38,19 +41,47 @@ pub fn source(path: &Path) -> Result<(String, String)> {
 /// # Errors
 /// A usage error with line and column or a JSON Pointer.
 pub fn report(name: &str, text: &str, vocabulary: &Vocabulary<'_>) -> Result<Report> {
-    #[derive(Deserialize)]
-    struct Head<'a> {
-        #[serde(borrow, default)]
-        schema: std::borrow::Cow<'a, str>,
-    }
-    let Head { schema } = parse(name, text)?;
-    let report = match schema.as_ref() {
+    let report = match schema(name, text)?.as_str() {
         SCHEMA => parse::<Report>(name, text)?,
         EARLIER_SCHEMA => parse::<legacy::Document>(name, text)?.into_report(vocabulary),
         _ => return Err(Error::usage(format!("{name}: /schema: must be \"{SCHEMA}\" or \"{EARLIER_SCHEMA}\""))),
     };
     vocabulary.check(&report).map_err(|(pointer, what)| Error::usage(format!("{name}: {pointer}: {what}")))?;
     Ok(report)
+}
+
+/// What a document says it is; empty if it says nothing.
+///
+/// # Errors
+/// A usage error if the text is no JSON object.
+pub(super) fn schema(name: &str, text: &str) -> Result<String> {
+    struct Head(String);
+    impl<'de> Deserialize<'de> for Head {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Object;
+            impl<'de> Visitor<'de> for Object {
+                type Value = Head;
+
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("an object")
+                }
+
+                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Head, A::Error> {
+                    let mut head = Head(String::new());
+                    while let Some(key) = map.next_key::<String>()? {
+                        if key == "schema" {
+                            head.0 = map.next_value()?;
+                        } else {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                    Ok(head)
+                }
+            }
+            deserializer.deserialize_map(Object)
+        }
+    }
+    parse(name, text).map(|Head(schema)| schema)
 }
 
 fn parse<'a, T: Deserialize<'a>>(name: &str, text: &'a str) -> Result<T> {
@@ -97,10 +128,14 @@ fn plain(words: &str) -> String {
     format!("must be {expected}")
 }
 
-/// The way to a value, as a JSON Pointer.
+/// The way to a value, as a JSON Pointer; it ends before a name that no document has.
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut pointer = String::new();
     for segment in path {
+        if matches!(segment, Segment::Map { key } if key.len() > LONGEST_NAME || !key.bytes().all(|byte| byte.is_ascii_graphic()))
+        {
+            break;
+        }
         // Writing to a string cannot fail.
         _ = match segment {
             Segment::Seq { index } => write!(pointer, "/{index}"),

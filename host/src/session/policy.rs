@@ -81,14 +81,15 @@ impl Policy {
     pub fn for_case(&self, catalog: &Catalog, named: &BTreeSet<&str>, may_mutate: bool) -> Self {
         let mut policy = Self { may_mutate, ..self.clone() };
         for label in named {
-            let verdicts = catalog.entries.iter().filter(|entry| entry.label == **label).map(|entry| match entry.hinted {
-                ToolClass::Writer => Some(Denial::WriterTool),
-                ToolClass::Invalid => Some(Denial::InvalidTool),
-                ToolClass::ReadOnly | ToolClass::Unannotated if self.skipped.contains(*label) => {
-                    Some(Denial::SkippedTool)
-                }
-                ToolClass::ReadOnly | ToolClass::Unannotated => None,
-            });
+            let verdicts =
+                catalog.entries.iter().filter(|entry| entry.label == **label).map(|entry| match entry.hinted {
+                    ToolClass::Writer => Some(Denial::WriterTool),
+                    ToolClass::Invalid => Some(Denial::InvalidTool),
+                    ToolClass::ReadOnly | ToolClass::Unannotated if self.skipped.contains(*label) => {
+                        Some(Denial::SkippedTool)
+                    }
+                    ToolClass::ReadOnly | ToolClass::Unannotated => None,
+                });
             if let Some(verdict) = verdicts.max() {
                 policy.verdicts.insert((*label).to_owned(), verdict);
             }
@@ -356,8 +357,13 @@ mod tests {
     #[test]
     fn a_mutating_case_may_call_writers_but_not_send_riddles() {
         let policy = Policy { may_mutate: true, ..policy() };
-        assert_eq!(policy.permits(CALL, Some(r#"{"name":"drop"}"#)), Ok(()));
-        assert_eq!(policy.permits(CALL, Some(r#"{"name":"drop","name":"find"}"#)), Err(Denial::InvalidTool));
+        assert_eq!(policy.permits(CALL, Some(r#"{"name":"twin"}"#)), Ok(()));
+        assert_eq!(
+            policy.permits(CALL, Some(r#"{"name":"drop"}"#)),
+            Err(Denial::SkippedTool),
+            "the operator's word holds"
+        );
+        assert_eq!(policy.permits(CALL, Some(r#"{"name":"twin","name":"find"}"#)), Err(Denial::InvalidTool));
     }
 
     #[test]

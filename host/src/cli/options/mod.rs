@@ -15,3 +15,6 @@ pub(super) use target::{DemoOptions, TargetOptions, fault, faults};
 fn label(text: &str) -> Result<Label, String> {
     Label::new(text).ok_or_else(|| "must be 1 to 128 of A-Z a-z 0-9 _ . : -".to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -276,7 +276,7 @@ pub(in crate::cli) struct DemoOptions {
     #[arg(long, conflicts_with_all = ["allow_remote_http", "header_env", "env", "cwd"])]
     pub(in crate::cli) demo: bool,
     /// Give the demo server this fault; `mcpeval demo --list-broken` names them
-    #[arg(long, value_name = "NAME", requires = "demo", add = ArgValueCompleter::new(faults))]
+    #[arg(long, value_name = "NAME", requires = "demo", conflicts_with_all = TargetOptions::CHOICE, add = ArgValueCompleter::new(faults))]
     broken: Option<String>,
 }
 

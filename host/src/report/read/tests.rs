@@ -140,7 +140,7 @@ fn every_fault_names_its_place_and_no_value() {
         ("/readiness_gate/min_areas", json!({"s3cret": 1}), "/readiness_gate/min_areas/s3cret: is no area"),
         ("/catalog/tools/0/class", json!(secret), "/catalog/tools/0/class: must be one of "),
         ("/catalog/tools/1/name", json!("delete_item"), "/catalog/tools/1/name: the name stands twice"),
-        ("/catalog/tools/0/parameters", json!({"0": "1"}), "/catalog/tools/0/parameters: must match "),
+        ("/catalog/tools/0/parameters", json!({"0": "1"}), "/catalog/tools/0/parameters/0: must match "),
         ("/components", json!({"area:catalog": secret}), "/components/area:catalog: must match ^[0-9a-f]{64}$"),
         ("/cases", json!(null), "/cases: must be an array"),
         ("/cases/0/id", json!("0"), "/cases/0/id: must match "),
