@@ -1,5 +1,6 @@
 //! `mcpeval score`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,7 +11,8 @@ use super::options::{BatteryOptions, ComponentOptions, ReportOptions, RunLogOpti
 use super::{Global, console, progress, signals};
 use crate::error::{Error, Result};
 use crate::report::assemble::{self, Assembled};
-use crate::report::output;
+use crate::report::render::Timings;
+use crate::report::{output, sarif};
 use crate::runner::{self, Battery, Evaluation, Plan};
 
 /// The measurement that counts valid calls without an answer.
@@ -65,14 +67,16 @@ impl Score {
             .map_err(|error| Error::unfinished(format!("no threads can be started: {error}")))?;
         let line = Arc::new(progress::Line::new(global.quiet));
         let begun = Instant::now();
-        let evaluation = signals::until_interrupted(runtime, async {
+        let (evaluation, rules) = signals::until_interrupted(runtime, async {
             let components = Components::load(&self.components).await?;
+            let judges = components.of_standard(&standard).await?;
+            let rules = sarif::rules(judges.iter().map(|judge| judge.manifest.as_ref()));
             let plan = Plan {
                 target,
                 startup_timeout: self.target.startup_timeout(),
                 battery: Some(Battery {
                     grants: components.grants(&self.components, &standard)?,
-                    components: components.of_standard(&standard).await?,
+                    components: judges,
                     standard,
                 }),
                 cases: None,
@@ -81,13 +85,15 @@ impl Score {
             };
             let sink = Arc::clone(&line);
             let work = runner::evaluate(plan, components.engine(), Arc::new(move |progress| sink.update(progress)));
-            Box::pin(line.during(work)).await
+            Ok((Box::pin(line.during(work)).await?, rules))
         })?;
         let elapsed = begun.elapsed();
 
         let assembled = assemble::report(&evaluation, server, &floors, None);
-        outputs.text.elapsed = self.report.timings().then_some(elapsed);
-        outputs.text.placement = corpus.zip(assembled.report.readiness.as_ref()).map(|(corpus, own)| corpus.place(own));
+        outputs.options.rules = rules;
+        outputs.options.timings = self.report.timings().then(|| Timings { total: elapsed, cases: BTreeMap::new() });
+        outputs.options.placement =
+            corpus.zip(assembled.report.readiness.as_ref()).map(|(corpus, own)| corpus.place(own));
         let private = private_lines(&evaluation, &assembled.breaches);
         if let Some(path) = run_log {
             output::private(path, &private)?;
