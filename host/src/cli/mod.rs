@@ -4,8 +4,10 @@ mod battery;
 mod components;
 mod console;
 mod demo;
+mod diff;
 mod options;
 mod progress;
+mod report;
 mod score;
 mod shell;
 mod signals;
@@ -70,6 +72,10 @@ enum Command {
     Score(Box<score::Score>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
+    /// Render a stored report, or check that it may be shared
+    Report(Box<report::Report>),
+    /// Compare two reports of one server, and gate on what got worse
+    Diff(diff::Diff),
     /// Explain a reason, or list all of them
     Explain(components::Explain),
     /// Print the JSON Schema of a document
@@ -120,6 +126,8 @@ fn run(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Score(score) => score.run(&cli.global),
         Command::Demo(demo) => demo.run(),
+        Command::Report(report) => report.run(&cli.global),
+        Command::Diff(diff) => diff.run(),
         Command::Explain(explain) => explain.run(),
         Command::Schema(schema) => schema.run(),
         Command::Probes(probes) => probes.run(),
