@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::battery::{Components, block_on};
 use super::console;
 use super::options::ComponentOptions;
+use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::report::diff::{self, Diff as Difference, Gates};
 use crate::report::document::Report;
@@ -70,11 +71,12 @@ pub(super) struct Diff {
 }
 
 impl Diff {
-    pub(super) fn run(&self) -> Result<u8> {
+    pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
         if [&self.baseline, &self.current].iter().all(|path| path.as_path() == Path::new("-")) {
             return Err(Error::usage("only one of the two reports can be standard input"));
         }
-        let loaded = block_on(async { Components::load(&ComponentOptions::default()).await?.all().await })?;
+        let loaded =
+            block_on(async { Components::load(&ComponentOptions::default(), settings).await?.shipped().await })?;
         let vocabulary = Vocabulary::new(loaded.iter().map(|component| component.manifest.as_ref()));
         let read = |path: &Path| -> Result<Report> {
             let (name, text) = read::source(path)?;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::battery::{Components, block_on};
+use super::console;
 use super::options::{ComponentOptions, ReportOptions};
-use super::{Global, console};
+use super::settings::Settings;
 use crate::error::Result;
 use crate::manifest::Draft;
 use crate::notation;
@@ -52,9 +53,9 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn run(&self, global: &Global) -> Result<u8> {
-        let mut outputs = self.report.outputs(None)?;
-        let loaded = block_on(async { Components::load(&self.components).await?.all().await })?;
+    pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
+        let mut outputs = self.report.outputs(settings, None)?;
+        let loaded = block_on(async { Components::load(&self.components, settings).await?.all().await })?;
         let (name, text) = read::source(&self.document)?;
         if self.check {
             let findings = check::check(&name, &text, &Vocabulary::new(manifests(&loaded)))?;
@@ -69,7 +70,7 @@ impl Report {
         if let Some(path) = &self.manifest {
             match locations(path, &report)? {
                 Some(locations) => outputs.options.locations = Some(locations),
-                None if global.quiet => {}
+                None if settings.quiet => {}
                 None => console::note(&format!("{}: not the manifest of this report, ignored", path.display())),
             }
         }

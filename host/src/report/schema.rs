@@ -14,6 +14,7 @@ use super::document::{
 use super::words::Grammar as _;
 use super::{canonical, corpus};
 use crate::error::{Error, Result};
+use crate::manifest;
 use crate::nearest;
 use crate::probes::Manifest;
 use crate::standard;
@@ -23,6 +24,8 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// A document that has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Document {
+    /// A file of `--manifest`.
+    Manifest,
     /// `mcpeval.probe-report/v2`.
     Report,
     /// `mcpeval.probe-diff/v2`.
@@ -35,33 +38,48 @@ pub enum Document {
     Arguments,
     /// A file of `--corpus`.
     Corpus,
+    /// `mcpeval.toml`.
+    Config,
 }
 
 impl Document {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Report, Self::Diff, Self::Compare, Self::Standard, Self::Arguments, Self::Corpus];
+    pub const ALL: [Self; 8] = [
+        Self::Manifest,
+        Self::Report,
+        Self::Diff,
+        Self::Compare,
+        Self::Standard,
+        Self::Arguments,
+        Self::Corpus,
+        Self::Config,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Manifest => "manifest",
             Self::Report => "report",
             Self::Diff => "diff",
             Self::Compare => "compare",
             Self::Standard => "standard",
             Self::Arguments => "arguments",
             Self::Corpus => "corpus",
+            Self::Config => "config",
         }
     }
 
     /// What it describes.
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Manifest => "manifest v1, cases of every loaded kind for --manifest",
             Self::Report => "mcpeval.probe-report/v2, the result of an evaluation",
             Self::Diff => "mcpeval.probe-diff/v2, what changed between two reports",
             Self::Compare => "the reports of several targets",
             Self::Standard => "mcpeval.standard/v1, areas and weights for --standard",
             Self::Arguments => "arguments per tool for --arguments",
             Self::Corpus => "mcpeval.corpus/v1, scores of other servers for --corpus",
+            Self::Config => "mcpeval.toml, defaults, targets and components for --config",
         }
     }
 
@@ -79,12 +97,14 @@ impl Document {
     /// Its schema.
     pub fn schema(self, manifests: &[&Manifest]) -> Value {
         let mut schema = match self {
+            Self::Manifest => manifest::schema::schema(manifests),
             Self::Report => narrowed::<Report>(manifests),
             Self::Diff => diff(manifests),
             Self::Compare => narrowed::<Comparison>(manifests),
             Self::Standard => standard(),
             Self::Arguments => json!({"type": "object", "additionalProperties": {"type": "object"}}),
             Self::Corpus => corpus(),
+            Self::Config => crate::config::schema::schema(),
         };
         if let Value::Object(fields) = &mut schema {
             fields.insert("$schema".to_owned(), DIALECT.into());
