@@ -4,10 +4,12 @@ mod battery;
 mod components;
 mod console;
 mod demo;
+mod diff;
 mod evaluation;
 mod options;
 mod probe;
 mod progress;
+mod report;
 mod score;
 mod settings;
 mod shell;
@@ -83,6 +85,10 @@ enum Command {
     Probe(Box<probe::Probe>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
+    /// Render a stored report, or check that it may be shared
+    Report(Box<report::Report>),
+    /// Compare two reports of one server, and gate on what got worse
+    Diff(diff::Diff),
     /// Explain a reason, or list all of them
     Explain(components::Explain),
     /// Print the JSON Schema of a document
@@ -139,6 +145,8 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Score(score) => score.run(&settings),
         Command::Probe(probe) => probe.run(&settings),
         Command::Demo(demo) => demo.run(),
+        Command::Report(report) => report.run(&settings),
+        Command::Diff(diff) => diff.run(&settings),
         Command::Explain(explain) => explain.run(&settings),
         Command::Schema(schema) => schema.run(&settings),
         Command::Probes(probes) => probes.run(&settings),
