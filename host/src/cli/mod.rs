@@ -52,10 +52,10 @@ struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 struct Global {
-    /// Configuration [default: $MCPEVAL_CONFIG, else mcpeval.toml in the working directory, if present]
+    /// Configuration [default: `$MCPEVAL_CONFIG`, else mcpeval.toml in the working directory, if present]
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Folder of mcpeval's own files [default: $MCPEVAL_HOME, else ~/.mcp-eval]
+    /// Folder of mcpeval's own files [default: `$MCPEVAL_HOME`, else ~/.mcp-eval]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options", value_hint = ValueHint::DirPath)]
     home: Option<PathBuf>,
     /// Colours, on a terminal only unless always [default: auto]
