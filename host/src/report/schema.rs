@@ -26,11 +26,13 @@ pub enum Document {
     Arguments,
     /// A file of `--corpus`.
     Corpus,
+    /// `mcpeval.guidance-report/v1`.
+    Guidance,
 }
 
 impl Document {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Report, Self::Standard, Self::Arguments, Self::Corpus];
+    pub const ALL: [Self; 5] = [Self::Report, Self::Standard, Self::Arguments, Self::Corpus, Self::Guidance];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -39,6 +41,7 @@ impl Document {
             Self::Standard => "standard",
             Self::Arguments => "arguments",
             Self::Corpus => "corpus",
+            Self::Guidance => "guidance",
         }
     }
 
@@ -49,6 +52,7 @@ impl Document {
             Self::Standard => "mcpeval.standard/v1, areas and weights for --standard",
             Self::Arguments => "arguments per tool for --arguments",
             Self::Corpus => "mcpeval.corpus/v1, scores of other servers for --corpus",
+            Self::Guidance => "mcpeval.guidance-report/v1, what a server tells and gives to clients of several kinds",
         }
     }
 
@@ -70,6 +74,7 @@ impl Document {
             Self::Standard => standard(),
             Self::Arguments => json!({"type": "object", "additionalProperties": {"type": "object"}}),
             Self::Corpus => corpus(),
+            Self::Guidance => generated::<crate::guidance::Guidance>(),
         };
         if let Value::Object(fields) = &mut schema {
             fields.insert("$schema".to_owned(), DIALECT.into());
