@@ -45,6 +45,13 @@ pub struct Allowance {
     pub time: Duration,
 }
 
+/// What is charged one by one.
+#[derive(Debug, Clone, Copy)]
+enum Unit {
+    Request,
+    Session,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
     requests: u32,
@@ -84,29 +91,28 @@ impl Ledger {
 
     /// Charge one request before it is sent.
     pub fn request(&self) -> Result<(), Refusal> {
-        self.open()?;
-        let mut spent = self.spent();
-        if spent.requests >= self.limits.requests {
-            return Err(Refusal::Requests);
-        }
-        if let Some(parent) = &self.parent {
-            parent.request()?;
-        }
-        spent.requests += 1;
-        Ok(())
+        self.charge(Unit::Request)
     }
 
     /// Charge one session before it is opened.
     pub fn session(&self) -> Result<(), Refusal> {
+        self.charge(Unit::Session)
+    }
+
+    fn charge(&self, unit: Unit) -> Result<(), Refusal> {
         self.open()?;
         let mut spent = self.spent();
-        if spent.sessions >= self.limits.sessions {
-            return Err(Refusal::Sessions);
+        let (count, limit, refusal) = match unit {
+            Unit::Request => (&mut spent.requests, self.limits.requests, Refusal::Requests),
+            Unit::Session => (&mut spent.sessions, self.limits.sessions, Refusal::Sessions),
+        };
+        if *count >= limit {
+            return Err(refusal);
         }
         if let Some(parent) = &self.parent {
-            parent.session()?;
+            parent.charge(unit)?;
         }
-        spent.sessions += 1;
+        *count += 1;
         Ok(())
     }
 
@@ -188,6 +194,17 @@ mod tests {
         child.request().expect("the first");
         assert_eq!(child.request(), Err(Refusal::Requests));
         assert_eq!(root.remaining().requests, 2);
+    }
+
+    #[test]
+    fn sessions_have_an_account_of_their_own() {
+        let root = Ledger::new(Limits { sessions: 1, ..small(2) });
+        let child = root.share();
+        child.session().expect("the only one");
+        assert_eq!(child.session(), Err(Refusal::Sessions));
+        child.request().expect("requests are left");
+        let left = root.remaining();
+        assert_eq!((left.requests, left.sessions), (1, 0));
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | [`services`] | what probes borrow instead of carrying: schemas, synthesis, patterns |
 //! | [`arguments`] | what an operator gives tools to be called with |
 //! | [`notation`] | documents that people write, with the place of every value |
+//! | [`config`] | `mcpeval.toml` |
 //! | [`nearest`] | what a misspelt name was meant to be |
 //! | [`probes`] | the registry of components, their digests and grants |
 //! | [`manifest`] | the cases that a server's author commits, and the rules of their access |
@@ -25,6 +26,7 @@
 
 pub mod arguments;
 pub mod cli;
+pub mod config;
 pub mod demo;
 pub mod error;
 pub mod guest;

@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 
 use crate::error::{Error, Result};
 use crate::guest::{self, Engine, limits};
+use crate::notation;
 use crate::outcome::Level;
 
 /// The shipped battery: name, component, compiled form.
@@ -73,6 +74,14 @@ pub enum Power {
 }
 
 impl Power {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Pipe, Self::Http];
+
+    /// The power of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|power| power.word() == word)
+    }
+
     /// The word on the command line.
     pub const fn word(self) -> &'static str {
         match self {
@@ -137,6 +146,22 @@ impl Manifest {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);
 
+impl Digest {
+    /// From 64 hexadecimal digits, in letters of either case.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        if pairs.len() != bytes.len() || !rest.is_empty() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(pairs) {
+            let digit = |place: u8| char::from(place).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -147,6 +172,18 @@ impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// Whether a text may name an area, a shipped kind, or a part of a kind of a third party: `[a-z][a-z0-9-]{0,31}`.
+pub fn is_word(text: &str) -> bool {
+    (1..=32).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// Whether a text may name a kind of a third party, `<vendor>.<name>`.
+pub fn is_foreign_kind(text: &str) -> bool {
+    text.split_once('.').is_some_and(|(vendor, name)| is_word(vendor) && is_word(name))
 }
 
 /// A component that can be run.
@@ -166,7 +203,7 @@ pub struct Loaded {
 
 impl Loaded {
     /// Whether cases of a manifest may name it: it serves no area of a standard.
-    pub(crate) fn is_kind(&self) -> bool {
+    pub fn is_kind(&self) -> bool {
         self.manifest.areas().is_empty()
     }
 }
@@ -266,19 +303,9 @@ impl Registry {
     }
 }
 
-/// Whether a text is a kind of a third party: `vendor.name`, both of the grammar of areas.
-pub fn is_foreign_kind(text: &str) -> bool {
-    text.split_once('.').is_some_and(|(vendor, name)| [vendor, name].into_iter().all(crate::standard::is_area_name))
-}
-
-/// Whether a text is a SHA-256: 64 hexadecimal digits.
-pub fn is_digest(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
 /// The bytes that are hashed are the bytes that are compiled, and no more of them than a component may have.
 fn read_capped(path: &Path) -> Result<Vec<u8>, String> {
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let file = notation::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Err("is no regular file".into());
     }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::nearest;
 use crate::notation::{At, Document, Kind, Notation};
 use crate::outcome::AreaScore;
-use crate::probes::Manifest;
+use crate::probes::{Manifest, is_word};
 
 /// The value of `schema` in a standard's file.
 pub const SCHEMA: &str = "mcpeval.standard/v1";
@@ -159,13 +159,6 @@ pub fn is_label(label: &str) -> bool {
         && version.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Whether an area's name is well-formed: 1 to 32 lowercase letters, digits and dashes, a letter first.
-pub fn is_area_name(name: &str) -> bool {
-    (1..=32).contains(&name.len())
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
 /// `shipped` is none while the shipped standard itself is read.
 fn parse(document: &Document, base: &Path, shipped: Option<&Standard>) -> Result<Standard> {
     let root = document.root();
@@ -203,7 +196,7 @@ fn parse(document: &Document, base: &Path, shipped: Option<&Standard>) -> Result
 fn parse_area(entry: &At<'_>, base: &Path, shipped: Option<&Standard>) -> Result<Area> {
     entry.only(&["name", "weight", "component"])?;
     let name = entry.required("name")?;
-    if !is_area_name(name.text()?) {
+    if !is_word(name.text()?) {
         return Err(name.fault("must be 1 to 32 lowercase letters, digits and dashes, a letter first"));
     }
     let weight = entry.required("weight")?.integer(0, 100)?;
@@ -215,7 +208,7 @@ fn parse_area(entry: &At<'_>, base: &Path, shipped: Option<&Standard>) -> Result
             return Err(path.fault("must not be empty"));
         }
         let pin = sha256.text()?.to_ascii_lowercase();
-        if !crate::probes::is_digest(&pin) {
+        if crate::probes::Digest::from_hex(&pin).is_none() {
             return Err(sha256.fault("must be 64 hexadecimal digits"));
         }
         Source::File { path: base.join(path.text()?), sha256: pin }

@@ -33,6 +33,33 @@ impl Real {
         Self::with(what, &["npm/node_modules/.bin/componentize-qjs", "python/bin/componentize-py"])
     }
 
+    /// The installed validator of documents by published schemas; without it the same as without servers.
+    ///
+    /// # Panics
+    /// When it is required and missing.
+    pub fn find_validator(what: &str) -> Option<Self> {
+        Self::with(what, &["python/bin/check-jsonschema"])
+    }
+
+    /// Whether the machine has a program; without it a line says so, or the test fails, as for servers.
+    ///
+    /// # Panics
+    /// When it is required and missing.
+    pub fn has_program(program: &str) -> bool {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&paths).any(|folder| folder.join(program).is_file());
+        if !found {
+            Self::skip(&format!("SKIPPED a test: {program} is not installed\n"));
+        }
+        found
+    }
+
+    fn skip(line: &str) {
+        assert!(std::env::var_os(WANTED).is_none_or(|wanted| wanted != "required"), "{line}");
+        // Not captured, and lost only when nobody could read it.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+
     fn with(what: &str, files: &[&str]) -> Option<Self> {
         let folder = std::env::var_os(FOLDER)
             .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("real/installed"), PathBuf::from);
@@ -45,10 +72,7 @@ impl Real {
         if missing.is_empty() {
             return Some(Self { folder });
         }
-        let line = format!("SKIPPED {what}: {} is missing; tests/real/setup installs it\n", missing.join(" and "));
-        assert!(std::env::var_os(WANTED).is_none_or(|wanted| wanted != "required"), "{line}");
-        // Not captured, and lost only when nobody could read it.
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        Self::skip(&format!("SKIPPED {what}: {} is missing; tests/real/setup installs it\n", missing.join(" and ")));
         None
     }
 

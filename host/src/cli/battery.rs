@@ -7,37 +7,37 @@ use std::path::Path;
 use clap_complete::CompletionCandidate;
 
 use super::options::ComponentOptions;
+use super::settings::Settings;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::guest::{self, Engine};
+use crate::manifest::Draft;
 use crate::nearest;
-use crate::probes::{Loaded, Manifest, Power, Registry};
+use crate::probes::{Digest, Loaded, Manifest, Power, Registry};
+use crate::runner::Battery;
 use crate::standard::{Source, Standard};
 
-/// The battery and what `--component` adds.
+/// The battery, what `--component` adds, and what the configuration could add.
 pub(super) struct Components {
     registry: Registry,
     added: Vec<Loaded>,
+    grants: Vec<(String, Power)>,
+    config: Config,
 }
 
 impl Components {
-    pub(super) async fn load(options: &ComponentOptions) -> Result<Self> {
+    /// Loads what `--component` names. Components of the configuration are only loaded when they are asked for.
+    pub(super) async fn load(options: &ComponentOptions, settings: &Settings) -> Result<Self> {
         let registry = Registry::new(Engine::new(guest::user_folder()).map_err(Error::Unfinished)?);
         let mut added: Vec<Loaded> = Vec::new();
         for (kind, path) in &options.component {
-            let loaded = registry.file(path, None).await?;
-            if loaded.manifest.kind != *kind {
-                let found = &loaded.manifest.kind;
-                return Err(Error::usage(format!(
-                    "the component {} is of the kind {found}, not {kind}",
-                    path.display()
-                )));
-            }
+            let loaded = of_kind(&registry, kind, path, None).await?;
             if added.iter().any(|earlier| earlier.manifest.kind == *kind) {
                 return Err(Error::usage(format!("--component {kind} is given twice")));
             }
             added.push(loaded);
         }
-        Ok(Self { registry, added })
+        Ok(Self { registry, added, grants: options.grant.clone(), config: settings.config.clone() })
     }
 
     /// The engine that they run in.
@@ -50,13 +50,88 @@ impl Components {
         self.registry.file(path, None).await
     }
 
-    /// All that is loaded, the battery first.
+    /// All that can be loaded, the battery first.
     pub(super) async fn all(&self) -> Result<Vec<Loaded>> {
-        Ok(self.registry.shipped().await?.into_iter().chain(self.added.iter().cloned()).collect())
+        let mut all = self.registry.shipped().await?;
+        all.extend(self.added.iter().cloned());
+        for kind in self.config.components.keys().filter(|kind| !self.is_added(kind)) {
+            all.extend(self.foreign(kind, None).await?);
+        }
+        Ok(all)
+    }
+
+    fn is_added(&self, kind: &str) -> bool {
+        self.added.iter().any(|added| added.manifest.kind == kind)
+    }
+
+    /// The component of a third party's kind: of `--component`, else the given file with its pin, else of the
+    /// configuration; none if nobody names one.
+    pub(super) async fn foreign(&self, kind: &str, pinned: Option<(&Path, Digest)>) -> Result<Option<Loaded>> {
+        if let Some(added) = self.added.iter().find(|added| added.manifest.kind == kind) {
+            return Ok(Some(added.clone()));
+        }
+        let configured = || self.config.components.get(kind).map(|entry| (entry.path.as_path(), entry.sha256));
+        match pinned.or_else(configured) {
+            Some((path, pin)) => of_kind(&self.registry, kind, path, Some(pin)).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The component of every kind that a manifest names: shipped, or a third party's.
+    pub(super) async fn of_manifest(&self, draft: &Draft) -> Result<BTreeMap<String, Loaded>> {
+        let mut kinds = BTreeMap::new();
+        for kind in draft.kinds() {
+            let pinned = draft.pins().get(kind).map(|pin| (pin.path.as_path(), pin.sha256));
+            let loaded = match self.registry.shipped_kind(kind).await? {
+                Some(shipped) => Some(shipped),
+                None => self.foreign(kind, pinned).await?,
+            };
+            let Some(loaded) = loaded else { return Err(self.unknown(draft, kind).await) };
+            if !loaded.is_kind() {
+                return Err(Error::usage(format!(
+                    "the component of kind {kind} serves areas of a standard; it has no cases"
+                )));
+            }
+            kinds.insert(kind.to_owned(), loaded);
+        }
+        Ok(kinds)
+    }
+
+    async fn unknown(&self, draft: &Draft, kind: &str) -> Error {
+        let shipped = match self.registry.shipped().await {
+            Ok(shipped) => shipped,
+            Err(error) => return error,
+        };
+        let kinds = shipped.iter().chain(&self.added).filter(|loaded| loaded.is_kind());
+        let names = kinds.map(|loaded| loaded.manifest.kind.as_str());
+        let others = draft.pins().keys().chain(self.config.components.keys()).map(String::as_str);
+        let known: BTreeSet<&str> = names.chain(others).collect();
+        draft.unknown(kind, known)
+    }
+
+    /// The powers granted to a component: by `--grant` to its kind or `area:<name>`, by the configuration to its bytes.
+    pub(super) fn powers(&self, name: &str, component: &Loaded) -> BTreeSet<Power> {
+        let given = self.grants.iter().filter(|(kind, _)| kind == name).map(|(_, power)| *power);
+        given.chain(self.config.granted(component.digest)).collect()
+    }
+
+    /// Checks that every `--grant` is for something that is loaded; `others` are kinds beside those that the options
+    /// and the configuration name.
+    pub(super) fn check_grants<'a>(&'a self, others: impl Iterator<Item = &'a str>) -> Result<()> {
+        let added = self.added.iter().map(|added| added.manifest.kind.as_str());
+        let configured = self.config.components.keys().map(String::as_str);
+        let known: Vec<&str> = others.chain(added).chain(configured).collect();
+        match self.grants.iter().find(|(kind, _)| !known.contains(&kind.as_str())) {
+            Some((kind, _)) => {
+                let hint = nearest::hint(kind, known.iter().copied());
+                Err(Error::usage(format!("--grant: no component is loaded as \"{kind}\"{hint}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// One component per area of a standard, in its order; each declares its area.
-    pub(super) async fn of_standard(&self, standard: &Standard) -> Result<Vec<Loaded>> {
+    async fn of_standard(&self, standard: &Standard) -> Result<Vec<Loaded>> {
         let mut components = Vec::with_capacity(standard.areas.len());
         for area in &standard.areas {
             components.push(match &area.source {
@@ -70,26 +145,25 @@ impl Components {
         Ok(components)
     }
 
-    /// The powers granted to the components of areas.
-    pub(super) fn grants(
-        &self,
-        options: &ComponentOptions,
-        standard: &Standard,
-    ) -> Result<BTreeMap<String, BTreeSet<Power>>> {
-        let mut grants: BTreeMap<String, BTreeSet<Power>> = BTreeMap::new();
-        let areas: Vec<String> = standard.areas.iter().map(|area| format!("area:{}", area.name)).collect();
-        let kinds = || areas.iter().chain(self.added.iter().map(|added| &added.manifest.kind)).map(String::as_str);
-        for (kind, power) in &options.grant {
-            if !kinds().any(|known| known == kind) {
-                let hint = nearest::hint(kind, kinds());
-                return Err(Error::usage(format!("--grant: no component is loaded as \"{kind}\"{hint}")));
-            }
-            if let Some(area) = kind.strip_prefix("area:") {
-                grants.entry(area.to_owned()).or_default().insert(*power);
-            }
-        }
-        Ok(grants)
+    /// The battery of a standard with what is granted to its components; `kinds` run beside it.
+    pub(super) async fn battery(&self, standard: Standard, kinds: &[&str]) -> Result<Battery> {
+        let components = self.of_standard(&standard).await?;
+        let names: Vec<String> = standard.areas.iter().map(|area| format!("area:{}", area.name)).collect();
+        self.check_grants(names.iter().map(String::as_str).chain(kinds.iter().copied()))?;
+        let areas = standard.areas.iter().zip(&names).zip(&components);
+        let grants = areas.map(|((area, name), component)| (area.name.clone(), self.powers(name, component))).collect();
+        Ok(Battery { grants, components, standard })
     }
+}
+
+/// A file, which must be of that kind.
+async fn of_kind(registry: &Registry, kind: &str, path: &Path, pin: Option<Digest>) -> Result<Loaded> {
+    let loaded = registry.file(path, pin.map(|pin| pin.to_string()).as_deref()).await?;
+    if loaded.manifest.kind == kind {
+        return Ok(loaded);
+    }
+    let found = &loaded.manifest.kind;
+    Err(Error::usage(format!("the component {} is of the kind {found}, not {kind}", path.display())))
 }
 
 /// Runs a short command's work on this thread.
@@ -106,6 +180,6 @@ pub(super) fn candidates(current: &OsStr, words: impl IntoIterator<Item = String
 
 /// What the shipped battery can say, for completion; nothing if it cannot be loaded.
 pub(super) fn shipped() -> Vec<Loaded> {
-    let options = ComponentOptions::default();
-    block_on(async { Components::load(&options).await?.all().await }).unwrap_or_default()
+    let (options, settings) = (ComponentOptions::default(), Settings::default());
+    block_on(async { Components::load(&options, &settings).await?.all().await }).unwrap_or_default()
 }

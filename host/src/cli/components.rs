@@ -9,6 +9,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::battery::{Components, block_on, candidates, shipped};
 use super::options::ComponentOptions;
+use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::nearest;
 use crate::outcome::NoVerdict;
@@ -40,7 +41,7 @@ Exit codes:
 
 /// A rendering of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ListFormat {
+pub(super) enum ListFormat {
     /// Lines for people
     Text,
     /// A JSON document
@@ -62,8 +63,8 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    pub(super) fn run(&self) -> Result<u8> {
-        let loaded = all(&self.components)?;
+    pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
+        let loaded = all(&self.components, settings)?;
         let all = explain::all(loaded.iter().map(|component| component.manifest.as_ref()));
         let chosen = match &self.reason {
             Some(reason) => vec![explain::find(&all, reason)?],
@@ -84,8 +85,8 @@ impl Explain {
 #[command(after_help = SCHEMA)]
 pub(super) struct Schema {
     /// Document that the schema describes
-    #[arg(required_unless_present = "list", add = ArgValueCompleter::new(documents))]
-    document: Option<String>,
+    #[arg(default_value = "manifest", add = ArgValueCompleter::new(documents))]
+    document: String,
     /// Name all documents
     #[arg(long, conflicts_with = "document")]
     list: bool,
@@ -94,15 +95,14 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    pub(super) fn run(&self) -> Result<u8> {
-        let text = match &self.document {
-            None => schema::list(),
-            Some(name) => {
-                let document = schema::Document::named(name)?;
-                let loaded = all(&self.components)?;
-                let manifests: Vec<_> = loaded.iter().map(|component| component.manifest.as_ref()).collect();
-                document.text(&manifests)
-            }
+    pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
+        let text = if self.list {
+            schema::list()
+        } else {
+            let document = schema::Document::named(&self.document)?;
+            let loaded = all(&self.components, settings)?;
+            let manifests: Vec<_> = loaded.iter().map(|component| component.manifest.as_ref()).collect();
+            document.text(&manifests)
         };
         output::stdout(text.as_bytes())?;
         Ok(0)
@@ -140,10 +140,10 @@ enum ProbesCommand {
 }
 
 impl Probes {
-    pub(super) fn run(&self) -> Result<u8> {
+    pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
         let text = match &self.command {
             ProbesCommand::List { format, components } => {
-                let loaded = all(components)?;
+                let loaded = all(components, settings)?;
                 let shown: Vec<_> = loaded.iter().map(Shown::from).collect();
                 match format {
                     ListFormat::Text => catalogue::text(&shown),
@@ -151,7 +151,7 @@ impl Probes {
                 }
             }
             ProbesCommand::Show { name, components } => {
-                let found = block_on(async { find(&Components::load(components).await?, name).await })?;
+                let found = block_on(async { find(&Components::load(components, settings).await?, name).await })?;
                 Shown::from(&found).document()
             }
         };
@@ -161,8 +161,8 @@ impl Probes {
 }
 
 /// All components that the options load.
-fn all(options: &ComponentOptions) -> Result<Vec<Loaded>> {
-    block_on(async { Components::load(options).await?.all().await })
+fn all(options: &ComponentOptions, settings: &Settings) -> Result<Vec<Loaded>> {
+    block_on(async { Components::load(options, settings).await?.all().await })
 }
 
 /// A loaded component of that name, else the file at that path.

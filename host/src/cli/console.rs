@@ -7,7 +7,8 @@ use anstream::ColorChoice;
 use anstyle::{AnsiColor, Effects, Style};
 use tracing_subscriber::EnvFilter;
 
-use super::{Colour, Global};
+use super::Colour;
+use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::report::text::neutralised;
 
@@ -50,8 +51,8 @@ pub(super) fn stdout_is_styled() -> bool {
 }
 
 /// Diagnostics go to stderr, from `warn` up; `-v` and `-vv` say more, `-q` less.
-pub(super) fn start_log(global: &Global) -> Result<()> {
-    let default = match (global.quiet, global.verbose) {
+pub(super) fn start_log(settings: &Settings) -> Result<()> {
+    let default = match (settings.quiet, settings.verbose) {
         (true, _) => "error",
         (false, 0) => "warn",
         (false, 1) => "info",

@@ -4,21 +4,28 @@ mod battery;
 mod components;
 mod console;
 mod demo;
+mod evaluation;
+mod guidance;
+mod init;
 mod options;
+mod probe;
 mod progress;
 mod score;
+mod settings;
 mod shell;
 mod signals;
+mod visit;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
+
+use settings::Settings;
 
 use crate::error::Result;
-
-/// The hidden first argument that makes this program the guardian of another.
-const GUARDIAN: &str = "__guardian";
+use crate::wire::sandbox::{GUARDIAN_ARGUMENT, guardian_main};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -46,9 +53,15 @@ struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 struct Global {
-    /// Colours, on a terminal only unless always
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", global = true, help_heading = "Global options")]
-    color: Colour,
+    /// Configuration [default: $MCPEVAL_CONFIG, else mcpeval.toml in the working directory, if present]
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Global options", value_hint = ValueHint::FilePath)]
+    config: Option<PathBuf>,
+    /// Folder of mcpeval's own files [default: $MCPEVAL_HOME, else ~/.mcp-eval]
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Global options", value_hint = ValueHint::DirPath)]
+    home: Option<PathBuf>,
+    /// Colours, on a terminal only unless always [default: auto]
+    #[arg(long, value_enum, value_name = "WHEN", global = true, help_heading = "Global options")]
+    color: Option<Colour>,
     /// No progress; only errors and the result
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
     quiet: bool,
@@ -57,8 +70,9 @@ struct Global {
     verbose: u8,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Colour {
+    #[default]
     Auto,
     Always,
     Never,
@@ -68,6 +82,12 @@ enum Colour {
 enum Command {
     /// Score a server: every tool examined, no writer called
     Score(Box<score::Score>),
+    /// Run the cases of a manifest, then the battery
+    Probe(Box<probe::Probe>),
+    /// Write a first manifest: the cases that a server passes today
+    Init(Box<init::Init>),
+    /// Compare what a server tells its clients to call with what it lists for them
+    Guidance(Box<guidance::Guidance>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
     /// Explain a reason, or list all of them
@@ -85,8 +105,8 @@ enum Command {
 /// Parses the command line, runs the command, and says how it ended.
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
-    if arguments.nth(1).is_some_and(|first| first == GUARDIAN) {
-        return crate::wire::sandbox::guardian_main();
+    if arguments.nth(1).is_some_and(|first| first == GUARDIAN_ARGUMENT) {
+        return guardian_main();
     }
     if let Some(code) = shell::complete() {
         return code;
@@ -115,14 +135,22 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<u8> {
-    console::set_colour(cli.global.color);
-    console::start_log(&cli.global)?;
+    let settings = match cli.command {
+        // The first is a child of ours in a folder of somebody else.
+        Command::Demo(_) | Command::Completions(_) | Command::Man(_) => Settings::without_file(&cli.global),
+        _ => Settings::load(&cli.global)?,
+    };
+    console::set_colour(settings.color);
+    console::start_log(&settings)?;
     match cli.command {
-        Command::Score(score) => score.run(&cli.global),
+        Command::Score(score) => score.run(&settings),
+        Command::Probe(probe) => probe.run(&settings),
+        Command::Init(init) => init.run(&settings),
+        Command::Guidance(guidance) => guidance.run(&settings),
         Command::Demo(demo) => demo.run(),
-        Command::Explain(explain) => explain.run(),
-        Command::Schema(schema) => schema.run(),
-        Command::Probes(probes) => probes.run(),
+        Command::Explain(explain) => explain.run(&settings),
+        Command::Schema(schema) => schema.run(&settings),
+        Command::Probes(probes) => probes.run(&settings),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
     }

@@ -1,20 +1,16 @@
 //! `mcpeval score`.
 
-use std::sync::Arc;
-use std::time::Instant;
-
 use clap::{ArgGroup, Args};
 
 use super::battery::Components;
-use super::options::{BatteryOptions, ComponentOptions, ReportOptions, RunLogOptions, TargetOptions};
-use super::{Global, console, progress, signals};
-use crate::error::{Error, Result};
-use crate::report::assemble::{self, Assembled};
-use crate::report::output;
-use crate::runner::{self, Battery, Evaluation, Plan};
-
-/// The measurement that counts valid calls without an answer.
-const TRANSPORT_ERRORS: &str = "transport_errors";
+use super::evaluation::{self, Delivery};
+use super::options::{
+    BatteryOptions, ComponentOptions, DemoOptions, FloorOptions, ReportOptions, RunLogOptions, TargetOptions,
+};
+use super::settings::Settings;
+use crate::error::Result;
+use crate::report::assemble;
+use crate::runner::Plan;
 
 const EXAMPLE: &str = "\
 Example:
@@ -31,14 +27,18 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLE,
-    override_usage = "mcpeval score [OPTIONS] <--url <URL> | --demo [--broken <NAME>] | -- CMD [ARGS]...>",
-    group = ArgGroup::new("target").required(true).args(TargetOptions::CHOICE)
+    override_usage = "mcpeval score [OPTIONS] <--target <NAME> | --url <URL> | --demo [--broken <NAME>] | -- CMD [ARGS]...>",
+    group = ArgGroup::new("choice").required(true).args(TargetOptions::CHOICE).arg("demo")
 )]
 pub(super) struct Score {
     #[command(flatten)]
     target: TargetOptions,
     #[command(flatten)]
+    demo: DemoOptions,
+    #[command(flatten)]
     battery: BatteryOptions,
+    #[command(flatten)]
+    floors: FloorOptions,
     #[command(flatten)]
     report: ReportOptions,
     #[command(flatten)]
@@ -48,75 +48,35 @@ pub(super) struct Score {
 }
 
 impl Score {
-    pub(super) fn run(&self, global: &Global) -> Result<u8> {
-        let server = self.target.label()?;
-        let run_log = self.run_log.path()?;
-        let mut outputs = self.report.outputs(run_log)?;
-        let standard = self.battery.standard()?;
-        let floors = self.battery.floors(&standard)?;
-        let arguments = self.battery.arguments()?;
-        let corpus = self.battery.corpus()?;
-        let target = self.target.target()?;
-        let profile = self.battery.profile(&arguments);
+    pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
+        let chosen = if self.demo.demo {
+            self.target.resolve_demo(&self.demo, settings)?
+        } else {
+            self.target.resolve(settings)?
+        };
+        let run_log = self.run_log.path(settings)?;
+        let outputs = self.report.outputs(settings, run_log)?;
+        let standard = self.battery.standard(settings)?;
+        let floors = self.floors.floors(&standard)?;
+        let arguments = self.battery.arguments(chosen.named)?;
+        let corpus = self.floors.corpus(settings)?;
+        let profile = self.battery.profile(settings, chosen.named, &arguments);
+        let mut delivery = Delivery { settings, outputs, run_log, corpus };
 
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::unfinished(format!("no threads can be started: {error}")))?;
-        let line = Arc::new(progress::Line::new(global.quiet));
-        let begun = Instant::now();
-        let evaluation = signals::until_interrupted(runtime, async {
-            let components = Components::load(&self.components).await?;
+        let (evaluation, elapsed, ()) = evaluation::run(settings, async move || {
+            let components = Components::load(&self.components, settings).await?;
             let plan = Plan {
-                target,
-                startup_timeout: self.target.startup_timeout(),
-                battery: Some(Battery {
-                    grants: components.grants(&self.components, &standard)?,
-                    components: components.of_standard(&standard).await?,
-                    standard,
-                }),
+                target: chosen.target,
+                startup_timeout: chosen.startup_timeout,
+                battery: Some(components.battery(standard, &[]).await?),
                 cases: None,
                 profile,
                 arguments: arguments.by_tool,
             };
-            let sink = Arc::clone(&line);
-            let work = runner::evaluate(plan, components.engine(), Arc::new(move |progress| sink.update(progress)));
-            Box::pin(line.during(work)).await
+            Ok((components, plan, ()))
         })?;
-        let elapsed = begun.elapsed();
-
-        let assembled = assemble::report(&evaluation, server, &floors, None);
-        outputs.text.elapsed = self.report.timings().then_some(elapsed);
-        outputs.text.placement = corpus.zip(assembled.report.readiness.as_ref()).map(|(corpus, own)| corpus.place(own));
-        let private = private_lines(&evaluation, &assembled.breaches);
-        if let Some(path) = run_log {
-            output::private(path, &private)?;
-        } else if global.verbose > 0 {
-            for line in &private {
-                console::note(line);
-            }
-        }
-        tell(&evaluation, &assembled);
-        outputs.write(&assembled.report)?;
-        Ok(assembled.report.exit_code())
+        let assembled = assemble::report(&evaluation, chosen.server, &floors, None);
+        delivery.outputs.text.elapsed = self.report.timings().then_some(elapsed);
+        delivery.finish(&evaluation, &assembled)
     }
-}
-
-/// What a person should know beside the result: why there is no verdict, and what the server said last.
-fn tell(evaluation: &Evaluation, assembled: &Assembled) {
-    for breach in &assembled.breaches {
-        console::warning(breach);
-    }
-    if let Some(fault) = &evaluation.fault {
-        console::error(fault);
-    }
-    let calls_lost = assembled.report.measurement(TRANSPORT_ERRORS).is_some_and(|count| count > 0);
-    if evaluation.fault.is_some() || assembled.report.exit_code() == 3 || calls_lost {
-        console::server_stderr(&evaluation.stderr);
-    }
-}
-
-/// Free text of components and diagnostics.
-fn private_lines(evaluation: &Evaluation, breaches: &[String]) -> Vec<String> {
-    evaluation.log.iter().chain(breaches).cloned().collect()
 }

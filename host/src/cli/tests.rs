@@ -105,7 +105,7 @@ fn a_near_miss_is_named() {
 
 #[test]
 fn floors_name_areas_of_the_standard_once() {
-    let run = |line: &str| score(line).run(&Global { color: Colour::Never, quiet: true, verbose: 0 });
+    let run = |line: &str| score(line).run(&Settings { color: Colour::Never, quiet: true, ..Settings::default() });
     for (line, words) in [
         (
             "mcpeval score --demo --min-area catalogue=3",

@@ -12,7 +12,7 @@ use super::state::{Place, Run, State};
 use crate::ledger::Allowance;
 use crate::outcome::{AreaScore, ExchangeId, Finding, Measurement};
 use crate::services::synthesis;
-use crate::session::{Answer, Cause, Fault, Incoming, Options, Pending, Session, Tally, message, wait_any};
+use crate::session::{Answer, Cause, Fault, Incoming, Options, Pending, Refusal, Session, Tally, message, wait_any};
 
 /// The server under test, as one component holds it.
 #[derive(Debug)]
@@ -59,11 +59,9 @@ impl State {
     }
 
     pub(super) fn note<T>(&mut self, outcome: Result<T, Fault>) -> Result<T, Fault> {
-        if let (Err(Fault { cause: Cause::Refused(refusal), .. }), Some(run)) = (&outcome, self.run.as_mut()) {
-            match refusal {
-                crate::session::Refusal::Budget(_) => run.refused_by_budget = true,
-                crate::session::Refusal::Policy(_) => run.refused_by_policy = true,
-            }
+        if let (Err(Fault { cause: Cause::Refused(Refusal::Budget(_)), .. }), Some(run)) = (&outcome, self.run.as_mut())
+        {
+            run.refused_by_budget = true;
         }
         outcome
     }

@@ -1,6 +1,6 @@
 //! The rules a component's manifest must keep before anything it says is used (wit/README.md).
 
-use crate::probes::{Manifest, Metric};
+use crate::probes::{Manifest, Metric, is_foreign_kind, is_word};
 use crate::services::schema;
 use crate::session::listing::is_label;
 
@@ -102,7 +102,7 @@ fn check_checks(manifest: &Manifest) -> Result<(), String> {
         }
         if let Some(area) = &check.area {
             let named = check.id.strip_prefix(area.as_str()).and_then(|rest| rest.strip_prefix('.'));
-            if !is_area(area) || named.is_none_or(str::is_empty) {
+            if !is_word(area) || named.is_none_or(str::is_empty) {
                 return Err(format!("its check {} is not named after its area", check.id));
             }
         }
@@ -135,23 +135,8 @@ fn are_unique<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     names.into_iter().all(|name| seen.insert(name))
 }
 
-/// `[a-z][a-z0-9-]{0,31}`.
-fn is_word(text: &str) -> bool {
-    (1..=32).contains(&text.len())
-        && text.starts_with(|first: char| first.is_ascii_lowercase())
-        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-}
-
-/// An area's name.
-pub(crate) fn is_area(text: &str) -> bool {
-    is_word(text)
-}
-
 fn is_kind(kind: &str, shipped: bool) -> bool {
-    if shipped {
-        return is_word(kind);
-    }
-    kind.split_once('.').is_some_and(|(vendor, name)| is_word(vendor) && is_word(name))
+    if shipped { is_word(kind) } else { is_foreign_kind(kind) }
 }
 
 /// `[a-z][a-z0-9.-]{0,127}`.

@@ -111,7 +111,6 @@ pub async fn run(engine: &Engine, component: &Component, job: Job) -> Outcome {
             opened: Vec::new(),
             pipes: Vec::new(),
             refused_by_budget: false,
-            refused_by_policy: false,
         }),
     );
     let mut store = store(engine, state);

@@ -41,9 +41,8 @@ pub(super) struct Run {
     pub(super) opened: Vec<Session>,
     /// Pipes this run opened, to be ended with it.
     pub(super) pipes: Vec<crate::wire::stdio::StdioWire>,
-    /// Whether the host has refused something for the budget, or for the policy.
+    /// Whether the host has refused something for the budget.
     pub(super) refused_by_budget: bool,
-    pub(super) refused_by_policy: bool,
 }
 
 /// The data of a store. `run` is absent while a component describes itself: then no capability exists.

@@ -15,16 +15,15 @@ use crate::probes::{self, Digest};
 use crate::report::canonical;
 
 /// The files that are looked for where none is named.
-pub const DEFAULT_FILES: [&str; 3] =
-    ["mcp-eval.manifest.json", "mcp-eval.manifest.yaml", "mcp-eval.manifest.yml"];
+pub const DEFAULT_FILES: [&str; 3] = ["mcp-eval.manifest.json", "mcp-eval.manifest.yaml", "mcp-eval.manifest.yml"];
 
 /// A component that a manifest names for one of its kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// The file; in the manifest relative to its folder.
     pub path: PathBuf,
-    /// SHA-256 that it must have, 64 hexadecimal digits.
-    pub sha256: String,
+    /// SHA-256 that it must have.
+    pub sha256: Digest,
 }
 
 /// A manifest that was read; its cases are not checked yet, since that takes their kinds.
@@ -206,9 +205,9 @@ fn sandboxes(root: &At<'_>) -> Result<BTreeSet<String>> {
         let description = sandbox.required("description")?;
         let text = description.text()?;
         if text.chars().count() > MAX_DESCRIPTION || text.chars().any(char::is_control) {
-            return Err(description.fault(format!(
-                "must have at most {MAX_DESCRIPTION} characters and no control characters"
-            )));
+            return Err(
+                description.fault(format!("must have at most {MAX_DESCRIPTION} characters and no control characters"))
+            );
         }
         names.insert(name.to_owned());
     }
@@ -227,11 +226,11 @@ fn pins(root: &At<'_>, folder: &Path) -> Result<BTreeMap<String, Pin>> {
         if path.text()?.is_empty() {
             return Err(path.fault("must name a file"));
         }
-        let sha256 = component.required("sha256")?;
-        if !probes::is_digest(sha256.text()?) {
-            return Err(sha256.fault("must be a SHA-256 of 64 hexadecimal digits; mcpeval probes show prints it"));
-        }
-        let pin = Pin { path: folder.join(path.text()?), sha256: sha256.text()?.to_owned() };
+        let at = component.required("sha256")?;
+        let sha256 = Digest::from_hex(at.text()?).ok_or_else(|| {
+            at.fault("must be a SHA-256 of 64 hexadecimal digits; mcpeval probes show prints it")
+        })?;
+        let pin = Pin { path: folder.join(path.text()?), sha256 };
         pins.insert(kind.to_owned(), pin);
     }
     Ok(pins)

@@ -40,8 +40,7 @@ impl Fields {
     /// The fields that a component declares.
     pub(super) fn of(declared: &probes::Manifest) -> Result<Self, String> {
         let broken = |why: String| format!("the config schema of {} cannot be used: {why}", declared.kind);
-        let schema: Value =
-            serde_json::from_str(&declared.config_schema).map_err(|error| broken(error.to_string()))?;
+        let schema: Value = serde_json::from_str(&declared.config_schema).map_err(|error| broken(error.to_string()))?;
         let validator = Validator::new(&schema).map_err(broken)?;
         Ok(Self { schema, validator })
     }

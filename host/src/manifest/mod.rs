@@ -19,6 +19,9 @@ use crate::probes::Digest;
 
 pub use document::{Draft, Pin};
 
+#[cfg(test)]
+mod tests;
+
 /// The version of manifests.
 pub const VERSION: u32 = 1;
 /// Bounds of `timeout_ms`, in milliseconds.

@@ -136,6 +136,7 @@ fn blank(server: Label, catalog: Option<&Catalog>, components: &BTreeMap<String,
         catalog: catalog.filter(|catalog| catalog.is_complete()).map(contract),
         components: components.iter().map(|(name, digest)| (name.clone(), Hex64(digest.to_string()))).collect(),
         cases: Vec::new(),
+        legacy_score: None,
     }
 }
 

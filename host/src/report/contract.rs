@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::canonical::{canonical, short_digest};
-use super::document::{Contract, ContractTool, Hex16, Label};
-use crate::session::catalog::{Catalog, ToolClass};
+use super::document::{Class, Contract, ContractTool, Hex16, Label};
+use crate::session::catalog::Catalog;
 
 /// References replaced by their targets along one path; deeper ones stay.
 const REFERENCE_DEPTH: usize = 8;
@@ -45,24 +45,24 @@ pub fn contract(catalog: &Catalog) -> Contract {
     let mut tools: Vec<ContractTool> = catalog
         .entries
         .iter()
-        .filter(|entry| entry.class != ToolClass::Invalid && !entry.repeated)
+        .filter(|entry| !entry.repeated)
         .filter_map(|entry| {
             let raw: Value = serde_json::from_str(&entry.raw).ok()?;
-            Some(tool(Label::new(&entry.label)?, entry.class, &raw))
+            Some(tool(Label::new(&entry.label)?, Class::of(entry.class)?, &raw))
         })
         .collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     Contract { tools }
 }
 
-fn tool(name: Label, class: ToolClass, entry: &Value) -> ContractTool {
+fn tool(name: Label, class: Class, entry: &Value) -> ContractTool {
     let input = entry.get("inputSchema").unwrap_or(&Value::Null);
     let top = resolved(input);
     let names = |key: &str| top.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let properties = top.get("properties").and_then(Value::as_object);
     ContractTool {
         name,
-        class: class.word(),
+        class,
         required: names("required").map(name_digest).collect::<BTreeSet<_>>().into_iter().collect(),
         parameters: properties
             .into_iter()
@@ -195,6 +195,7 @@ mod tests {
 
     use super::super::tests_support::catalog;
     use super::*;
+    use crate::session::catalog::ToolClass;
 
     fn constraint(root: &Value, pointer: &str) -> Hex16 {
         constraint_digest(root, root.pointer(pointer).unwrap())
@@ -214,7 +215,7 @@ mod tests {
             (ToolClass::Invalid, json!({"name": "b"})),
         ]);
         let tools = contract(&catalog).tools;
-        let names: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.class)).collect();
+        let names: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.class.word())).collect();
         assert_eq!(names, [("a", "read-only"), ("z", "writer")]);
         let q = name_digest("q");
         assert_eq!(q.0, short_digest(b"q"));

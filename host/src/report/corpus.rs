@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::document::{CATALOG_TOKENS, PROFILE_SCHEMA, Profile, Readiness};
+use super::document::{CATALOG_TOKENS, EARLIER_PROFILE_SCHEMA, PROFILE_SCHEMA, Profile, Readiness};
 use crate::error::Result;
 use crate::notation::{At, Document, Notation};
 
@@ -12,8 +12,6 @@ use crate::notation::{At, Document, Notation};
 pub const SCHEMA: &str = "mcpeval.corpus/v1";
 /// Bytes of a corpus file.
 pub const CORPUS_LIMIT: usize = 16 * 1024 * 1024;
-/// The earlier profile, which is read and compares with nothing of today.
-const EARLIER_PROFILE: &str = "mcpeval.measurement-profile/v1";
 
 /// Scores of other servers.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -95,7 +93,7 @@ impl Entry {
         let profile = entry.required("measurement_profile")?;
         profile.only(&Profile::FIELDS)?;
         let schema = profile.required("schema")?;
-        if ![PROFILE_SCHEMA, EARLIER_PROFILE].contains(&schema.text()?) {
+        if ![PROFILE_SCHEMA, EARLIER_PROFILE_SCHEMA].contains(&schema.text()?) {
             return Err(schema.fault(format!("must be \"{PROFILE_SCHEMA}\"")));
         }
         Ok(Self {
@@ -162,7 +160,7 @@ mod tests {
             }),
             entry(99, 2000, |entry| entry["standard"] = "acme/1".into()),
             entry(99, 9000, |entry| entry["measurement_profile"]["lanes"] = 1.into()),
-            entry(99, 9000, |entry| entry["measurement_profile"]["schema"] = EARLIER_PROFILE.into()),
+            entry(99, 9000, |entry| entry["measurement_profile"]["schema"] = EARLIER_PROFILE_SCHEMA.into()),
         ]))
         .unwrap();
         let placement = corpus.place(&readiness());

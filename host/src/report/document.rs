@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::read::fields;
+use super::words::{Grammar as _, Unit};
 use crate::outcome::NoVerdict;
+use crate::session::catalog::ToolClass;
 
 pub use super::words::{
     AreaName, Badge, BoundName, CaseId, CheckId, ComponentName, Hex16, Hex64, Hint, Identifier, KindName, Label,
@@ -15,14 +18,21 @@ pub use super::words::{
 
 /// The value of `schema`.
 pub const SCHEMA: &str = "mcpeval.probe-report/v2";
+/// The value of `schema` in documents of earlier versions, whose score compares with nothing.
+pub const EARLIER_SCHEMA: &str = "mcpeval.probe-report/v1";
 /// The value of `measurement_profile.schema`.
 pub const PROFILE_SCHEMA: &str = "mcpeval.measurement-profile/v2";
+/// The same in documents of earlier versions.
+pub const EARLIER_PROFILE_SCHEMA: &str = "mcpeval.measurement-profile/v1";
 /// The version in reports.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The measurement that holds an area's score with latency at its best.
 pub const UNTIMED: &str = "score_without_latency";
 /// The measurement that holds the size of the whole catalog.
 pub const CATALOG_TOKENS: &str = "catalog_tokens";
+
+/// A string that a document's definition fixes.
+pub type Constant = &'static str;
 
 /// 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -36,13 +46,20 @@ pub struct Percent(#[schemars(range(min = 0, max = 100))] pub u8);
 #[schemars(inline)]
 pub struct LostScore(#[schemars(range(min = 0, max = 99))] pub u8);
 
+/// Whether a number that was not read is to be left out again.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
 /// Everything one run found.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Report {
     /// Version of this document.
+    #[serde(deserialize_with = "fields::report_schema")]
     #[schemars(extend("const" = SCHEMA))]
-    pub schema: &'static str,
+    pub schema: Constant,
     /// What wrote it.
     pub generator: Generator,
     /// Given by the user.
@@ -65,20 +82,28 @@ pub struct Report {
     /// What callers rely on; null when the catalog was not listed to its end.
     pub catalog: Option<Contract>,
     /// Digest of every component that took part.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "fields::named::<ComponentName, _, _>"
+    )]
     #[schemars(extend("propertyNames" = {"$ref": "#/$defs/ComponentName"}))]
     pub components: BTreeMap<String, Hex64>,
     /// In manifest order.
     pub cases: Vec<Case>,
+    /// The score of a document of [`EARLIER_SCHEMA`], the part of its cases that passed; none in those of today.
+    #[serde(skip)]
+    pub legacy_score: Option<Percent>,
 }
 
 /// What wrote a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Generator {
     /// Always `mcpeval`.
+    #[serde(deserialize_with = "fields::generator_name")]
     #[schemars(extend("const" = "mcpeval"))]
-    pub name: &'static str,
+    pub name: Constant,
     /// Its version.
     pub version: Version,
 }
@@ -104,7 +129,7 @@ impl JsonSchema for NoVerdictLabel {
 }
 
 /// Cases passed and selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Gate {
     /// Passed.
@@ -114,7 +139,7 @@ pub struct Gate {
 }
 
 /// One case of a manifest.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Case {
     /// Its id.
@@ -128,6 +153,7 @@ pub struct Case {
     /// Requests the verdict rests on.
     pub attempts: u32,
     /// 1-based number of the one that failed.
+    #[serde(default, deserialize_with = "fields::optional_positive")]
     #[schemars(range(min = 1))]
     pub first_failure: Option<u32>,
     /// Null on a pass; a no-verdict label means that it errored.
@@ -137,12 +163,13 @@ pub struct Case {
     /// The broken bound.
     pub detail: Option<Detail>,
     /// Declared values.
+    #[serde(deserialize_with = "fields::named::<Metric, _, _>")]
     #[schemars(extend("propertyNames" = {"$ref": "#/$defs/Metric"}))]
     pub measurements: BTreeMap<String, Measured>,
 }
 
 /// A broken bound.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Detail {
     /// Its name.
@@ -197,7 +224,7 @@ impl JsonSchema for PerTool {
             "type": "object",
             "properties": {"tool": generator.subschema_for::<Subject>()},
             "required": ["tool"],
-            "propertyNames": {"pattern": "^[a-z][a-z0-9_-]{0,31}$"},
+            "propertyNames": {"pattern": Unit::PATTERN},
             "additionalProperties": {"type": "number"},
             "minProperties": 2,
             "maxProperties": 2
@@ -206,7 +233,7 @@ impl JsonSchema for PerTool {
 }
 
 /// A finished battery.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Readiness {
     /// The areas and weights used.
@@ -230,7 +257,7 @@ pub struct Readiness {
 }
 
 /// What the catalog holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Surface {
     /// Valid entries, of equal names one.
@@ -242,23 +269,25 @@ pub struct Surface {
     /// Tools with a success.
     pub exercised: u32,
     /// Entries that are no tools; absent when there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "fields::optional_positive")]
     #[schemars(range(min = 1))]
     pub invalid_entries: Option<u32>,
 }
 
 /// One area's part of the score.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AreaReport {
     /// Its name.
     pub name: AreaName,
     /// Its share of the score.
+    #[serde(deserialize_with = "fields::percent")]
     #[schemars(range(min = 0, max = 100))]
     pub weight: u32,
     /// 0 to 100.
     pub score: Percent,
     /// Declared values.
+    #[serde(deserialize_with = "fields::named::<Metric, _, _>")]
     #[schemars(extend("propertyNames" = {"$ref": "#/$defs/Metric"}))]
     pub measurements: BTreeMap<String, u64>,
     /// The lost checks, in catalog then table order.
@@ -266,7 +295,7 @@ pub struct AreaReport {
 }
 
 /// A check that does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LostCheck {
     /// Its id.
@@ -284,12 +313,13 @@ pub struct LostCheck {
 }
 
 /// What makes scores comparable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Version of this object.
+    #[serde(deserialize_with = "fields::profile_schema")]
     #[schemars(extend("const" = PROFILE_SCHEMA))]
-    pub schema: &'static str,
+    pub schema: Constant,
     /// Version of mcpeval.
     pub evaluator_version: Version,
     /// Operating system.
@@ -297,20 +327,24 @@ pub struct Profile {
     /// Processor.
     pub architecture: Identifier,
     /// The battery declares none.
+    #[serde(deserialize_with = "fields::no_capabilities")]
     #[schemars(extend("const" = "none"))]
-    pub client_capabilities: &'static str,
+    pub client_capabilities: Constant,
     /// Unannotated tools were attested to be read-only.
     pub attested_read_only: bool,
     /// Tools never called, sorted.
     pub skip_tools: Vec<Label>,
     /// Wait for every answer but the handshake's.
+    #[serde(deserialize_with = "fields::positive")]
     #[schemars(range(min = 1))]
     pub call_timeout_ms: u32,
     /// Valid calls per tool.
+    #[serde(deserialize_with = "fields::positive")]
     #[schemars(range(min = 1))]
     pub repeats: u32,
-    /// Configured maximum of sessions that share the calls.
-    #[schemars(range(min = 1))]
+    /// Configured maximum of sessions that share the calls; 0 in [`EARLIER_PROFILE_SCHEMA`], which had no such field.
+    #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "fields::positive")]
+    #[schemars(required, range(min = 1))]
     pub lanes: u32,
     /// Digest of the arguments file's canonical JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -318,15 +352,17 @@ pub struct Profile {
 }
 
 /// How far the verdict goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Assessment {
     /// What was looked at.
+    #[serde(deserialize_with = "fields::scope")]
     #[schemars(extend("const" = "read-only-structural"))]
-    pub scope: &'static str,
+    pub scope: Constant,
     /// What it would take to judge answers.
+    #[serde(deserialize_with = "fields::semantic_correctness")]
     #[schemars(extend("const" = "requires-reviewed-oracle"))]
-    pub semantic_correctness: &'static str,
+    pub semantic_correctness: Constant,
     /// Tools with a success.
     pub tools_exercised: u32,
     /// Tools that are no writers.
@@ -336,7 +372,7 @@ pub struct Assessment {
 }
 
 /// What an unfinished battery did finish.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Partial {
     /// The areas and weights used.
@@ -348,7 +384,7 @@ pub struct Partial {
 }
 
 /// Callable tools of an unfinished battery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PartialTools {
     /// What the components reported as finished.
@@ -358,12 +394,13 @@ pub struct PartialTools {
 }
 
 /// The floors and whether they are met.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FloorGate {
     /// Least score.
     pub min_score: Option<Percent>,
     /// Least score per area.
+    #[serde(deserialize_with = "fields::named::<AreaName, _, _>")]
     #[schemars(extend("propertyNames" = {"$ref": "#/$defs/AreaName"}))]
     pub min_areas: BTreeMap<String, Percent>,
     /// Latency does not count towards the floors.
@@ -375,7 +412,7 @@ pub struct FloorGate {
 }
 
 /// A floor that is missed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Shortfall {
     /// `score`, or an area.
@@ -387,7 +424,7 @@ pub struct Shortfall {
 }
 
 /// What callers of a server rely on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Contract {
     /// Sorted by name.
@@ -395,17 +432,17 @@ pub struct Contract {
 }
 
 /// What callers of one tool rely on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ContractTool {
     /// Its name.
     pub name: Label,
     /// Its class.
-    #[schemars(extend("enum" = ["read-only", "writer", "unannotated"]))]
-    pub class: &'static str,
+    pub class: Class,
     /// Digests of the required parameter names, sorted.
     pub required: Vec<Hex16>,
     /// Digest of each name to digest of its constraint.
+    #[serde(deserialize_with = "fields::keyed")]
     #[schemars(extend("propertyNames" = {"$ref": "#/$defs/Hex16"}))]
     #[schemars(with = "BTreeMap<String, Hex16>")]
     pub parameters: BTreeMap<Hex16, Hex16>,
@@ -413,18 +450,87 @@ pub struct ContractTool {
     pub output_schema: Option<Hex16>,
 }
 
+/// What a tool says of its effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// It declares to change nothing.
+    ReadOnly,
+    /// It declares to write, or not to be read-only.
+    Writer,
+    /// It says nothing.
+    Unannotated,
+}
+
+impl Class {
+    /// The class of a valid entry; none for an invalid one.
+    pub const fn of(class: ToolClass) -> Option<Self> {
+        match class {
+            ToolClass::ReadOnly => Some(Self::ReadOnly),
+            ToolClass::Writer => Some(Self::Writer),
+            ToolClass::Unannotated => Some(Self::Unannotated),
+            ToolClass::Invalid => None,
+        }
+    }
+
+    /// The word in documents.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ReadOnly => ToolClass::ReadOnly.word(),
+            Self::Writer => ToolClass::Writer.word(),
+            Self::Unannotated => ToolClass::Unannotated.word(),
+        }
+    }
+}
+
+/// How a case ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaseResult {
+    /// It passed.
+    Pass,
+    /// It failed.
+    Fail,
+    /// There is no verdict.
+    Error,
+}
+
+impl CaseResult {
+    /// The word in every rendering.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Case {
+    /// How it ended: an error where the reason is a no-verdict label.
+    pub fn result(&self) -> CaseResult {
+        let no_verdict = self.reason.as_ref().and_then(|reason| NoVerdict::from_label(reason.as_str()));
+        match (no_verdict, self.passed) {
+            (Some(_), _) => CaseResult::Error,
+            (None, true) => CaseResult::Pass,
+            (None, false) => CaseResult::Fail,
+        }
+    }
+}
+
 impl Report {
+    /// Whether an earlier mcpeval wrote it, whose score compares with nothing of today.
+    pub fn is_legacy(&self) -> bool {
+        self.schema != SCHEMA
+    }
+
     /// Reads the exit code from the verdicts, as a reader of the stored document does: 3 outranks 1.
     pub fn exit_code(&self) -> u8 {
-        let errored = self
-            .cases
-            .iter()
-            .any(|case| case.reason.as_ref().is_some_and(|reason| NoVerdict::from_label(reason.as_str()).is_some()));
+        let any = |result| self.cases.iter().any(|case| case.result() == result);
         let floors_missed = self.readiness_gate.as_ref().is_some_and(|gate| gate.passed == Some(false));
-        if self.readiness_error.is_some() || errored {
+        if self.readiness_error.is_some() || any(CaseResult::Error) {
             3
         } else {
-            u8::from(floors_missed || self.cases.iter().any(|case| !case.passed))
+            u8::from(floors_missed || any(CaseResult::Fail))
         }
     }
 
@@ -433,8 +539,11 @@ impl Report {
     /// # Errors
     /// None for values made here; a library's fault would show as a component of the machine that failed.
     pub fn to_json(&self) -> crate::error::Result<String> {
-        let value = serde_json::to_value(self)
+        let mut value = serde_json::to_value(self)
             .map_err(|error| crate::error::Error::unfinished(format!("the report cannot be written: {error}")))?;
+        if let Some(Percent(score)) = self.legacy_score {
+            value["readiness"] = serde_json::json!({"score": score});
+        }
         Ok(super::canonical::document(&value))
     }
 
@@ -484,6 +593,29 @@ impl Profile {
         "lanes",
         "arguments_sha256",
     ];
+
+    /// Whether scores measured so compare: all is equal, of the evaluator's version major and minor.
+    pub fn compares_with(&self, other: &Self) -> bool {
+        self.difference(other).is_none()
+    }
+
+    /// The first field, of [`FIELDS`](Self::FIELDS), for which scores measured so do not compare.
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
+        let equal = [
+            self.schema == other.schema,
+            self.evaluator_version.minor() == other.evaluator_version.minor(),
+            self.platform == other.platform,
+            self.architecture == other.architecture,
+            self.client_capabilities == other.client_capabilities,
+            self.attested_read_only == other.attested_read_only,
+            self.skip_tools == other.skip_tools,
+            self.call_timeout_ms == other.call_timeout_ms,
+            self.repeats == other.repeats,
+            self.lanes == other.lanes,
+            self.arguments_sha256 == other.arguments_sha256,
+        ];
+        Self::FIELDS.into_iter().zip(equal).find_map(|(field, equal)| (!equal).then_some(field))
+    }
 }
 
 impl Generator {

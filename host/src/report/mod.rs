@@ -4,11 +4,15 @@
 pub mod assemble;
 pub mod canonical;
 pub mod catalogue;
+pub mod check;
+pub mod compare;
 pub mod contract;
 pub mod corpus;
+pub mod diff;
 pub mod document;
 pub mod explain;
 pub mod output;
+pub mod read;
 pub mod schema;
 #[cfg(test)]
 pub(crate) mod tests_support;

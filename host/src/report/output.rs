@@ -37,21 +37,7 @@ impl Outputs {
     /// A usage error if one file is named twice; otherwise unfinished, for want of a folder to write to.
     pub fn check(&self, run_log: Option<&Path>) -> Result<()> {
         let renderings = self.output.iter().chain(self.reports.iter().map(|(_, path)| path)).map(PathBuf::as_path);
-        let paths: Vec<&Path> = renderings.chain(run_log).collect();
-        for path in &paths {
-            if path.is_dir() {
-                return Err(Error::unfinished(format!("{}: this is a folder, not a file to write to", path.display())));
-            }
-            let folder = folder(path);
-            if !folder.is_dir() {
-                return Err(Error::unfinished(format!("{}: there is no folder {}", path.display(), folder.display())));
-            }
-        }
-        let mut places = std::collections::HashSet::new();
-        match paths.into_iter().find(|path| !places.insert(place(path))) {
-            Some(path) => Err(Error::usage(format!("{}: two outputs cannot share one file", path.display()))),
-            None => Ok(()),
-        }
+        check_places(renderings.chain(run_log))
     }
 
     /// Writes all renderings; files first, so that whoever reads standard output finds them.
@@ -68,6 +54,27 @@ impl Outputs {
             None => stdout(render(report, self.format, &self.text)?.as_bytes()),
         }
     }
+}
+
+/// Checks that files could be written at these places, each of them once.
+///
+/// # Errors
+/// As [`Outputs::check`].
+pub fn check_places<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    let mut places = std::collections::HashSet::new();
+    for path in paths {
+        if path.is_dir() {
+            return Err(Error::unfinished(format!("{}: this is a folder, not a file to write to", path.display())));
+        }
+        let folder = folder(path);
+        if !folder.is_dir() {
+            return Err(Error::unfinished(format!("{}: there is no folder {}", path.display(), folder.display())));
+        }
+        if !places.insert(place(path)) {
+            return Err(Error::usage(format!("{}: two outputs cannot share one file", path.display())));
+        }
+    }
+    Ok(())
 }
 
 /// Where a path leads, however it is spelt.

@@ -6,9 +6,15 @@ use std::collections::BTreeSet;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::document::{PROFILE_SCHEMA, Report};
+use super::compare::Comparison;
+use super::diff::Diff;
+use super::document::{
+    AreaName, ComponentName, EARLIER_PROFILE_SCHEMA, EARLIER_SCHEMA, Hex16, Metric, PROFILE_SCHEMA, Report,
+};
+use super::words::Grammar as _;
 use super::{canonical, corpus};
 use crate::error::{Error, Result};
+use crate::manifest;
 use crate::nearest;
 use crate::probes::Manifest;
 use crate::standard;
@@ -18,29 +24,51 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// A document that has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Document {
+    /// A file of `--manifest`.
+    Manifest,
     /// `mcpeval.probe-report/v2`.
     Report,
+    /// `mcpeval.probe-diff/v2`.
+    Diff,
+    /// The reports of several targets.
+    Compare,
     /// A file of `--standard`.
     Standard,
     /// A file of `--arguments`.
     Arguments,
     /// A file of `--corpus`.
     Corpus,
+    /// `mcpeval.toml`.
+    Config,
     /// `mcpeval.guidance-report/v1`.
     Guidance,
 }
 
 impl Document {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Report, Self::Standard, Self::Arguments, Self::Corpus, Self::Guidance];
+    pub const ALL: [Self; 9] = [
+        Self::Manifest,
+        Self::Report,
+        Self::Diff,
+        Self::Compare,
+        Self::Standard,
+        Self::Arguments,
+        Self::Corpus,
+        Self::Config,
+        Self::Guidance,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Manifest => "manifest",
             Self::Report => "report",
+            Self::Diff => "diff",
+            Self::Compare => "compare",
             Self::Standard => "standard",
             Self::Arguments => "arguments",
             Self::Corpus => "corpus",
+            Self::Config => "config",
             Self::Guidance => "guidance",
         }
     }
@@ -48,10 +76,14 @@ impl Document {
     /// What it describes.
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Manifest => "manifest v1, cases of every loaded kind for --manifest",
             Self::Report => "mcpeval.probe-report/v2, the result of an evaluation",
+            Self::Diff => "mcpeval.probe-diff/v2, what changed between two reports",
+            Self::Compare => "the reports of several targets",
             Self::Standard => "mcpeval.standard/v1, areas and weights for --standard",
             Self::Arguments => "arguments per tool for --arguments",
             Self::Corpus => "mcpeval.corpus/v1, scores of other servers for --corpus",
+            Self::Config => "mcpeval.toml, defaults, targets and components for --config",
             Self::Guidance => "mcpeval.guidance-report/v1, what a server tells and gives to clients of several kinds",
         }
     }
@@ -70,10 +102,14 @@ impl Document {
     /// Its schema.
     pub fn schema(self, manifests: &[&Manifest]) -> Value {
         let mut schema = match self {
-            Self::Report => report(manifests),
+            Self::Manifest => manifest::schema::schema(manifests),
+            Self::Report => narrowed::<Report>(manifests),
+            Self::Diff => diff(manifests),
+            Self::Compare => narrowed::<Comparison>(manifests),
             Self::Standard => standard(),
             Self::Arguments => json!({"type": "object", "additionalProperties": {"type": "object"}}),
             Self::Corpus => corpus(),
+            Self::Config => crate::config::schema::schema(),
             Self::Guidance => generated::<crate::guidance::Guidance>(),
         };
         if let Value::Object(fields) = &mut schema {
@@ -99,8 +135,29 @@ fn generated<T: schemars::JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
 }
 
-fn report(manifests: &[&Manifest]) -> Value {
-    let mut schema = generated::<Report>();
+/// The schema of a document by the grammars of its strings alone.
+pub(crate) fn plain<T: schemars::JsonSchema>() -> Value {
+    let mut schema = generated::<T>();
+    let text = schema.to_string();
+    if let Some(Value::Object(definitions)) = schema.get_mut("$defs") {
+        // Types that only name members are mentioned by no field.
+        for (name, pattern) in [
+            ("AreaName", AreaName::PATTERN),
+            ("ComponentName", ComponentName::PATTERN),
+            ("Hex16", Hex16::PATTERN),
+            ("Metric", Metric::PATTERN),
+        ] {
+            if !definitions.contains_key(name) && text.contains(&format!("\"#/$defs/{name}\"")) {
+                definitions.insert(name.to_owned(), json!({"type": "string", "pattern": pattern}));
+            }
+        }
+    }
+    schema
+}
+
+/// The same with the words that the loaded components can say in the place of their grammars.
+fn narrowed<T: schemars::JsonSchema>(manifests: &[&Manifest]) -> Value {
+    let mut schema = plain::<T>();
     let words = |each: &dyn Fn(&Manifest) -> Vec<&str>| -> BTreeSet<String> {
         manifests.iter().flat_map(|manifest| each(manifest)).map(str::to_owned).collect()
     };
@@ -147,8 +204,47 @@ fn report(manifests: &[&Manifest]) -> Value {
 fn enumerate(definitions: &mut Map<String, Value>, name: &str, words: &BTreeSet<String>) {
     if let (Some(definition), false) = (definitions.get_mut(name), words.is_empty()) {
         *definition = json!({"type": "string", "enum": words});
-    } else if !definitions.contains_key(name) {
-        definitions.insert(name.to_owned(), json!({"type": "string", "enum": words}));
+    }
+}
+
+fn diff(manifests: &[&Manifest]) -> Value {
+    with_earlier_profiles(narrowed::<Diff>(manifests))
+}
+
+/// The schema of a difference by the grammars of its strings alone.
+pub(crate) fn plain_diff() -> Value {
+    with_earlier_profiles(plain::<Diff>())
+}
+
+/// The schema of a stored report, of whatever profile, by the grammars of its strings alone.
+pub(crate) fn stored() -> Value {
+    with_earlier_profiles(plain::<Report>())
+}
+
+/// The schema of `mcpeval.probe-report/v1` by the grammars of its strings alone: cases, and a score.
+pub(crate) fn earlier() -> Value {
+    let mut schema = plain::<Report>();
+    if let Some(properties) = schema.get_mut("properties") {
+        properties["schema"] = json!({"const": EARLIER_SCHEMA});
+        properties["readiness"] = json!({"properties": {"score": {"type": "integer"}}});
+    }
+    schema
+}
+
+fn with_earlier_profiles(mut schema: Value) -> Value {
+    if let Some(profile) = schema.get_mut("$defs").and_then(|definitions| definitions.get_mut("Profile")) {
+        allow_earlier(profile);
+        if let Some(Value::Array(required)) = profile.get_mut("required") {
+            required.retain(|field| field != "lanes");
+        }
+    }
+    schema
+}
+
+/// Lets a profile be one of an earlier version.
+fn allow_earlier(profile: &mut Value) {
+    if let Some(schema) = profile.get_mut("properties").and_then(|properties| properties.get_mut("schema")) {
+        *schema = json!({"enum": [PROFILE_SCHEMA, EARLIER_PROFILE_SCHEMA]});
     }
 }
 
@@ -202,12 +298,10 @@ fn corpus() -> Value {
     let profile = generated::<super::document::Profile>();
     let definitions = profile.get("$defs").cloned().unwrap_or_default();
     let mut profile = profile;
+    allow_earlier(&mut profile);
     if let Value::Object(fields) = &mut profile {
         for outer in ["$defs", "$schema", "title"] {
             fields.remove(outer);
-        }
-        if let Some(schema) = fields.get_mut("properties").and_then(|properties| properties.get_mut("schema")) {
-            *schema = json!({"enum": [PROFILE_SCHEMA, "mcpeval.measurement-profile/v1"]});
         }
         fields.insert("required".to_owned(), json!(["schema"]));
     }

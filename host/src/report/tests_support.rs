@@ -51,6 +51,14 @@ pub(crate) fn manifest(kind: &str, checks: &[(&str, &[&str])]) -> Manifest {
     }
 }
 
+/// A component that is a kind, with one check that may give any of its reasons.
+pub(crate) fn kind(name: &str, reasons: &[&str]) -> Manifest {
+    let check = format!("{name}.holds");
+    let mut manifest = manifest(name, &[(check.as_str(), reasons)]);
+    manifest.checks.iter_mut().for_each(|check| check.area = None);
+    manifest
+}
+
 /// Adds measurements to a component.
 pub(crate) fn measuring(mut manifest: Manifest, metrics: &[(&str, &str)]) -> Manifest {
     manifest.metrics = metrics

@@ -169,6 +169,9 @@ impl<'a> Lines<'a> {
                 write!(self.out, " invalid_entries={invalid}")?;
             }
             self.out.push('\n');
+        } else if let Some(score) = report.legacy_score {
+            // The part of a manifest's cases that passed, as an earlier version had it.
+            writeln!(self.out, "{server} readiness legacy {}/100", score.0)?;
         } else if let Some(error) = report.readiness_error {
             write!(self.out, "{server} readiness {} reason={}", self.paint(BAD, "none"), error.0.label())?;
             if let Some(partial) = &report.readiness_partial {

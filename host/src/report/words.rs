@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::Serialize;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 /// A string type with a grammar.
 pub(crate) trait Grammar: Sized {

@@ -57,11 +57,7 @@ pub(super) fn check_access(cases: &Cases, catalog: &Catalog, skipped: &BTreeSet<
 }
 
 /// Runs the cases in their order. The second value is why no conversation could be opened any more, if so.
-pub(super) async fn run(
-    desk: &Desk<'_>,
-    cases: Cases,
-    policy: &Policy,
-) -> (Vec<CaseRun>, Option<Fault>) {
+pub(super) async fn run(desk: &Desk<'_>, cases: Cases, policy: &Policy) -> (Vec<CaseRun>, Option<Fault>) {
     let mut runs = Vec::with_capacity(cases.planned.len());
     let mut lost: Option<Fault> = None;
     for planned in cases.planned {

@@ -111,8 +111,7 @@ async fn run_all(
     }
     drop(session);
 
-    let desk =
-        Desk { site, engine, ledger, progress, log, catalog: Arc::new(catalog), arguments: Arc::new(arguments) };
+    let desk = Desk { site, engine, ledger, progress, log, catalog: Arc::new(catalog), arguments: Arc::new(arguments) };
     let (cases, lost) = match cases {
         Some(cases) => {
             let (runs, lost) = cases::run(&desk, cases, &policy).await;
@@ -123,10 +122,9 @@ async fn run_all(
     let battery = match (battery, &lost) {
         (None, _) => None,
         (Some(battery), None) => Some(battery::run(&desk, battery, profile, policy).await),
-        (Some(battery), Some(fault)) => Some(BatteryRun {
-            error: Some(fault.cause.label()),
-            ..BatteryRun::unreached(battery.standard, profile)
-        }),
+        (Some(battery), Some(fault)) => {
+            Some(BatteryRun { error: Some(fault.cause.label()), ..BatteryRun::unreached(battery.standard, profile) })
+        }
     };
     let first_error = || {
         let run = cases.iter().flatten().find(|run| run.no_verdict().is_some())?;

@@ -17,21 +17,21 @@ const CALL: &str = "tools/call";
 /// Bytes of an unfinished line that the gate remembers: `tools/call` with every character escaped has 60.
 const REMEMBERED: usize = 256;
 
-/// Why a call is refused. Nothing was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why a call is refused. Nothing was sent. Where several entries of the catalog have one name, the later of these holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denial {
     /// The component has no grant for this power.
     NotGranted,
-    /// The tool says that it writes.
-    WriterTool,
-    /// The tool says nothing, and nobody attested that it only reads.
-    UnattestedTool,
-    /// The operator said not to call it.
-    SkippedTool,
-    /// The entry is invalid, or the parameters are no object with one tool name.
-    InvalidTool,
     /// No catalog lists it.
     UnlistedTool,
+    /// The operator said not to call it.
+    SkippedTool,
+    /// The tool says nothing, and nobody attested that it only reads.
+    UnattestedTool,
+    /// The entry is invalid, or the parameters are no object with one tool name.
+    InvalidTool,
+    /// The tool says that it writes.
+    WriterTool,
 }
 
 impl fmt::Display for Denial {
@@ -69,7 +69,7 @@ impl Policy {
             policy
                 .verdicts
                 .entry(entry.label.clone())
-                .and_modify(|known| *known = stricter(*known, verdict))
+                .and_modify(|known| *known = (*known).max(verdict))
                 .or_insert(verdict);
         }
         policy
@@ -81,15 +81,16 @@ impl Policy {
     pub fn for_case(&self, catalog: &Catalog, named: &BTreeSet<&str>, may_mutate: bool) -> Self {
         let mut policy = Self { may_mutate, ..self.clone() };
         for label in named {
-            let verdicts = catalog.entries.iter().filter(|entry| entry.label == **label).map(|entry| match entry.hinted {
-                ToolClass::Writer => Some(Denial::WriterTool),
-                ToolClass::Invalid => Some(Denial::InvalidTool),
-                ToolClass::ReadOnly | ToolClass::Unannotated if self.skipped.contains(*label) => {
-                    Some(Denial::SkippedTool)
-                }
-                ToolClass::ReadOnly | ToolClass::Unannotated => None,
-            });
-            if let Some(verdict) = verdicts.reduce(stricter) {
+            let verdicts =
+                catalog.entries.iter().filter(|entry| entry.label == **label).map(|entry| match entry.hinted {
+                    ToolClass::Writer => Some(Denial::WriterTool),
+                    ToolClass::Invalid => Some(Denial::InvalidTool),
+                    ToolClass::ReadOnly | ToolClass::Unannotated if self.skipped.contains(*label) => {
+                        Some(Denial::SkippedTool)
+                    }
+                    ToolClass::ReadOnly | ToolClass::Unannotated => None,
+                });
+            if let Some(verdict) = verdicts.max() {
                 policy.verdicts.insert((*label).to_owned(), verdict);
             }
         }
@@ -184,17 +185,6 @@ impl Policy {
         }
         self.permits_frame(body)
     }
-}
-
-fn stricter(left: Option<Denial>, right: Option<Denial>) -> Option<Denial> {
-    let rank = |denial: Option<Denial>| match denial {
-        None => 0,
-        Some(Denial::SkippedTool) => 1,
-        Some(Denial::UnattestedTool) => 2,
-        Some(Denial::WriterTool) => 4,
-        Some(_) => 3,
-    };
-    if rank(right) > rank(left) { right } else { left }
 }
 
 /// The gate of one pipe. Lines may be sent in pieces, so it remembers the end of what was sent.
@@ -320,6 +310,10 @@ mod tests {
                 entry("twin", ToolClass::ReadOnly),
                 entry("twin", ToolClass::Writer),
                 entry("invalid-name#6", ToolClass::Invalid),
+                entry("pair", ToolClass::Unannotated),
+                entry("pair", ToolClass::ReadOnly),
+                entry("broken-pair", ToolClass::Invalid),
+                entry("broken-pair", ToolClass::Unannotated),
             ],
             ..Catalog::default()
         };
@@ -336,6 +330,8 @@ mod tests {
             ("slow", Some(Denial::SkippedTool)),
             ("twin", Some(Denial::WriterTool)),
             ("invalid-name#6", Some(Denial::InvalidTool)),
+            ("pair", Some(Denial::UnattestedTool)),
+            ("broken-pair", Some(Denial::InvalidTool)),
             ("absent", Some(Denial::UnlistedTool)),
         ] {
             assert_eq!(policy.blocked(label), expected, "{label}");
@@ -361,8 +357,13 @@ mod tests {
     #[test]
     fn a_mutating_case_may_call_writers_but_not_send_riddles() {
         let policy = Policy { may_mutate: true, ..policy() };
-        assert_eq!(policy.permits(CALL, Some(r#"{"name":"drop"}"#)), Ok(()));
-        assert_eq!(policy.permits(CALL, Some(r#"{"name":"drop","name":"find"}"#)), Err(Denial::InvalidTool));
+        assert_eq!(policy.permits(CALL, Some(r#"{"name":"twin"}"#)), Ok(()));
+        assert_eq!(
+            policy.permits(CALL, Some(r#"{"name":"drop"}"#)),
+            Err(Denial::SkippedTool),
+            "the operator's word holds"
+        );
+        assert_eq!(policy.permits(CALL, Some(r#"{"name":"twin","name":"find"}"#)), Err(Denial::InvalidTool));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::session::{Denial, Policy};
 /// What becomes of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// The operator named other tools.
+    /// The operator named other tools, or said not to call it.
     NotSelected,
     /// It says that it destroys.
     Destructive,
@@ -77,7 +77,8 @@ pub(super) fn decide(catalog: &Catalog, policy: &Policy, order: &Order) -> Vec<T
     // Which of several entries with one name the server would run is its secret.
     let destructive = names(|_, raw| raw["annotations"]["destructiveHint"] == true);
     let unannotated = names(|entry, _| entry.class == ToolClass::Unannotated);
-    let is_selected = |name: &Label| order.tools.is_empty() || order.tools.contains(name);
+    let is_selected =
+        |name: &Label| (order.tools.is_empty() || order.tools.contains(name)) && !order.skip_tools.contains(name);
 
     let entries = catalog.entries.iter().filter(|entry| !entry.repeated);
     entries

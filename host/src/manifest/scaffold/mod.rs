@@ -40,6 +40,8 @@ pub struct Order {
     pub attested_read_only: bool,
     /// The tools to consider; all when empty.
     pub tools: BTreeSet<Label>,
+    /// Tools that are never called.
+    pub skip_tools: BTreeSet<Label>,
     /// JSON text of each tool's arguments, in the place of synthesized ones.
     pub arguments: BTreeMap<String, String>,
     /// Only decide: call no tool.
@@ -81,7 +83,11 @@ pub(crate) async fn scaffold(site: &Site, order: Order, on_progress: Sink) -> Re
     for tool in &order.tools {
         check_listed(tool.as_str(), &catalog, "--tool")?;
     }
-    let policy = Arc::new(Policy::new(&catalog, order.attested_read_only, BTreeSet::new()));
+    for tool in &order.skip_tools {
+        check_listed(tool.as_str(), &catalog, "skip_tools")?;
+    }
+    let skipped = order.skip_tools.iter().map(ToString::to_string).collect();
+    let policy = Arc::new(Policy::new(&catalog, order.attested_read_only, skipped));
     check_arguments(&order.arguments, &catalog, &policy)?;
     let surfaces = declares_surfaces(&session.greeting());
     drop(session);

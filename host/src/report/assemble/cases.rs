@@ -37,11 +37,7 @@ fn blank(case: &manifest::Case) -> Case {
 
 /// A case without a verdict.
 fn errored(case: &manifest::Case, label: NoVerdict) -> Case {
-    Case {
-        reason: Some(Reason(label.label().to_owned())),
-        hint: Some(Hint(label.hint().to_owned())),
-        ..blank(case)
-    }
+    Case { reason: Some(Reason(label.label().to_owned())), hint: Some(Hint(label.hint().to_owned())), ..blank(case) }
 }
 
 fn judged(case: &manifest::Case, declared: &Manifest, record: &RunRecord) -> Result<Case, String> {
@@ -91,9 +87,9 @@ fn measurements(declared: &Manifest, said: &[Measurement]) -> Result<BTreeMap<St
         let Some(subject) = &measurement.subject else {
             let value = match &measurement.value {
                 Reading::Number(value) => number(*value)?,
-                Reading::Label(word) => {
-                    Measured::Word(Word::parse(word).ok_or_else(|| format!("a word of {name} cannot stand in a report"))?)
-                }
+                Reading::Label(word) => Measured::Word(
+                    Word::parse(word).ok_or_else(|| format!("a word of {name} cannot stand in a report"))?,
+                ),
             };
             if values.insert(name.clone(), value).is_some() {
                 return Err(twice());

@@ -1,0 +1,110 @@
+//! What is written and where.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::super::console;
+use super::super::settings::Settings;
+use crate::error::{Error, Result};
+use crate::nearest;
+use crate::report::output::{self, Outputs};
+use crate::report::text;
+
+/// What is written and where.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Report")]
+pub(in crate::cli) struct ReportOptions {
+    /// Rendering of the result [default: text]
+    #[arg(long, value_enum, value_name = "F")]
+    format: Option<Format>,
+    /// Write the result to this file, replaced at once [default: stdout]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    /// One more rendering, F as for --format; repeatable
+    #[arg(long, value_name = "F=FILE", value_parser = report)]
+    report: Vec<(Format, PathBuf)>,
+    /// No hints
+    #[arg(long)]
+    brief: bool,
+    /// Every tool, score and count of every loss
+    #[arg(long)]
+    full: bool,
+    /// Add the measured time to text; it is not share-safe
+    #[arg(long)]
+    timings: bool,
+    /// Price of a million tokens, to show what the catalog costs
+    #[arg(long, value_name = "USD", value_parser = price)]
+    price_per_mtok: Option<f64>,
+}
+
+/// A rendering, as an option names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Format {
+    /// Lines for people
+    Text,
+    /// The report document
+    Json,
+}
+
+impl From<Format> for output::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Text => Self::Text,
+            Format::Json => Self::Json,
+        }
+    }
+}
+
+impl ReportOptions {
+    /// Whether the measured time is wanted.
+    pub(in crate::cli) fn timings(&self) -> bool {
+        self.timings
+    }
+
+    /// The rendering that is named, here or in the configuration.
+    pub(in crate::cli) fn format(&self, settings: &Settings) -> Result<Format> {
+        match (self.format, &settings.config.defaults.format) {
+            (Some(format), _) => Ok(format),
+            (None, Some(name)) => Format::from_str(name, false)
+                .map_err(|_| Error::usage(format!("mcpeval.toml: no report is rendered as {name}"))),
+            (None, None) => Ok(Format::Text),
+        }
+    }
+
+    /// Where everything goes; checked, so that no evaluation is spent in vain.
+    pub(in crate::cli) fn outputs(&self, settings: &Settings, run_log: Option<&Path>) -> Result<Outputs> {
+        let defaults = &settings.config.defaults;
+        let outputs = Outputs {
+            format: self.format(settings)?.into(),
+            output: self.output.clone(),
+            reports: self.report.iter().map(|(format, path)| ((*format).into(), path.clone())).collect(),
+            text: text::Options {
+                brief: self.brief || defaults.brief,
+                full: self.full || defaults.full,
+                elapsed: None,
+                price_per_mtok: self.price_per_mtok.or(defaults.price_per_mtok),
+                placement: None,
+                styled: self.output.is_none() && console::stdout_is_styled(),
+            },
+        };
+        outputs.check(run_log)?;
+        Ok(outputs)
+    }
+}
+
+fn report(text: &str) -> Result<(Format, PathBuf), String> {
+    let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or("must be F=FILE")?;
+    let format = Format::from_str(format, false).map_err(|_| {
+        let names = ["text", "json"];
+        format!("F must be one of {}{}", names.join(", "), nearest::hint(format, names))
+    })?;
+    Ok((format, PathBuf::from(path)))
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|price: &f64| price.is_finite() && *price >= 0.0)
+        .ok_or_else(|| "must be a number of at least 0".to_owned())
+}
