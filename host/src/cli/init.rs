@@ -1,12 +1,13 @@
 //! `mcpeval init`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::json;
 
 use super::battery::Components;
 use super::components::ListFormat;
+use super::console;
 use super::options::{ComponentOptions, RunLogOptions, TargetOptions, label};
 use super::settings::Settings;
 use super::visit::Visit;
@@ -16,6 +17,7 @@ use crate::manifest::document::DEFAULT_FILES;
 use crate::manifest::scaffold::{self, Order, Scaffold};
 use crate::notation::Notation;
 use crate::report::document::Label;
+use crate::report::text::neutralised;
 use crate::report::{canonical, output};
 
 const EXAMPLE: &str = "\
@@ -77,7 +79,7 @@ struct ScaffoldOptions {
 
 impl ScaffoldOptions {
     /// How the file is written, checked before anything is called for its sake.
-    fn notation(&self, path: &PathBuf, run_log: Option<&std::path::Path>) -> Result<Notation> {
+    fn notation(&self, path: &Path, run_log: Option<&Path>) -> Result<Notation> {
         let notation = match Notation::of(path, "{") {
             Notation::Toml => {
                 let path = path.display();
@@ -88,7 +90,7 @@ impl ScaffoldOptions {
             notation => notation,
         };
         if !self.dry_run {
-            output::check_places(std::iter::once(path.as_path()).chain(run_log))?;
+            output::check_places(std::iter::once(path).chain(run_log))?;
             if !self.force && path.symlink_metadata().is_ok() {
                 let path = path.display();
                 return Err(Error::usage(format!(
@@ -130,6 +132,11 @@ impl Init {
             scaffold::scaffold(site, order, sink).await
         };
         let found = visit.run(work, |found| &found.warnings)?;
+        match found.unnamed {
+            0 => {}
+            1 => console::warning("1 entry has no name that a case could give"),
+            count => console::warning(&format!("{count} entries have no name that a case could give")),
+        }
         if let Some(manifest) = &found.manifest {
             output::replace(&path, manifest.text(notation)?.as_bytes())?;
         }
@@ -143,9 +150,9 @@ impl Init {
 }
 
 /// One line a tool, then what was written.
-fn lines(found: &Scaffold, path: &std::path::Path) -> String {
+fn lines(found: &Scaffold, path: &Path) -> String {
     let decisions = found.decisions.iter().map(|(tool, decision)| format!("{tool} {}\n", decision.word()));
-    let path = crate::report::text::neutralised(&path.display().to_string());
+    let path = neutralised(&path.display().to_string());
     let end = match &found.manifest {
         Some(manifest) => format!("wrote {path} tools={} cases={}\n", found.verified, manifest.len()),
         None => "dry run: nothing called, nothing written\n".to_owned(),
