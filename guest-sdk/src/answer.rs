@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use crate::bindings::mcpeval::probe::session;
-use crate::{ExchangeId, Fault, Json, View};
+use crate::{Cause, ExchangeId, Fault, Json, View};
 
 /// What the server answered to one request, errors included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +30,57 @@ impl Answer {
         }
     }
 
+    /// From the request to the whole answer, in milliseconds begun.
+    pub fn elapsed_ms(&self) -> u32 {
+        self.elapsed_us.div_ceil(1_000)
+    }
+
+    /// How it came out as an answer to `tools/call`.
+    pub fn class(&self) -> CallClass {
+        match &self.reply {
+            Ok(_) => match self.tool_result() {
+                Some(ToolResult { is_error: false, .. }) => CallClass::Success,
+                Some(ToolResult { is_error: true, .. }) => CallClass::ToolError,
+                None => CallClass::Transport,
+            },
+            Err(error) if !error.view().is_object() => CallClass::Transport,
+            Err(_) if self.error_code() == Some(INVALID_PARAMS) => CallClass::Rejected,
+            Err(_) => CallClass::RpcError,
+        }
+    }
+
+    /// Whether it is the result of a `tools/call` that succeeded.
+    pub fn succeeded(&self) -> bool {
+        self.class() == CallClass::Success
+    }
+
+    /// The same if it answers a `tools/call` in the protocol's terms; what does not is a malformed reply, and thus a
+    /// fault.
+    pub fn structured(self) -> Result<Self, Fault> {
+        if self.class().is_structured() {
+            return Ok(self);
+        }
+        let detail = "the answer is neither a result of tools/call nor an error object".to_owned();
+        Err(Fault { cause: Cause::Malformed, exchange: Some(self.exchange), detail })
+    }
+
+    /// The error object of a JSON-RPC error.
+    pub fn error(&self) -> Option<View<'_>> {
+        self.reply.as_ref().err().map(Json::view)
+    }
+
     /// The code of a JSON-RPC error.
     pub fn error_code(&self) -> Option<i64> {
-        self.reply.as_ref().err()?.view().member("code")?.integer()
+        self.error()?.member("code")?.integer()
+    }
+
+    /// The code of a failed `tools/call`, as a case compares it: that of the JSON-RPC error, -32000 if the tool told the
+    /// error in its result. `None` for a success, and for an error without code.
+    pub fn failure_code(&self) -> Option<Json> {
+        match self.class() {
+            CallClass::ToolError => Some(Json::from(Value::from(TOOL_ERROR))),
+            _ => self.error()?.member("code").map(View::to_json),
+        }
     }
 
     /// The `result` if it is an object.
@@ -44,6 +94,16 @@ impl Answer {
     }
 }
 
+/// The exchange that shows how a request came out: the answer, or what the fault cites.
+pub fn cited(outcome: &Result<Answer, Fault>) -> Option<ExchangeId> {
+    match outcome {
+        Ok(answer) => Some(answer.exchange),
+        Err(fault) => fault.exchange,
+    }
+}
+
+/// The code that stands for an error which a tool tells in its result.
+const TOOL_ERROR: i64 = -32000;
 /// The JSON-RPC code for parameters that the receiver declines.
 const INVALID_PARAMS: i64 = -32602;
 
@@ -102,17 +162,7 @@ pub enum CallClass {
 impl CallClass {
     /// The class of one outcome.
     pub fn of(outcome: &Result<Answer, Fault>) -> Self {
-        let Ok(answer) = outcome else { return Self::Transport };
-        match &answer.reply {
-            Ok(_) => match answer.tool_result() {
-                Some(ToolResult { is_error: false, .. }) => Self::Success,
-                Some(ToolResult { is_error: true, .. }) => Self::ToolError,
-                None => Self::Transport,
-            },
-            Err(error) if !error.view().is_object() => Self::Transport,
-            Err(_) if answer.error_code() == Some(INVALID_PARAMS) => Self::Rejected,
-            Err(_) => Self::RpcError,
-        }
+        outcome.as_ref().map_or(Self::Transport, Answer::class)
     }
 
     /// Whether the server answered in the protocol's terms.
@@ -124,7 +174,7 @@ impl CallClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cause, json};
+    use crate::json;
 
     fn class(reply: Result<serde_json::Value, serde_json::Value>) -> CallClass {
         let reply = reply.map(Json::from).map_err(Json::from);
@@ -143,6 +193,27 @@ mod tests {
         assert_eq!(class(Err(json!("no"))), CallClass::Transport);
         let fault = Fault { cause: Cause::TimedOut, exchange: None, detail: String::new() };
         assert_eq!(CallClass::of(&Err(fault)), CallClass::Transport);
+    }
+
+    #[test]
+    fn every_failure_has_a_code_to_compare() {
+        let code = |reply: Result<serde_json::Value, serde_json::Value>| {
+            let reply = reply.map(Json::from).map_err(Json::from);
+            Answer { exchange: 1, elapsed_us: 1, status: None, reply }.failure_code().map(|code| code.to_string())
+        };
+        assert_eq!(code(Ok(json!({"isError": true}))).as_deref(), Some("-32000"));
+        assert_eq!(code(Err(json!({"code": -32602}))).as_deref(), Some("-32602"));
+        assert_eq!(code(Ok(json!({}))), None);
+        assert_eq!(code(Err(json!({}))), None);
+    }
+
+    #[test]
+    fn what_is_no_answer_to_a_call_is_a_malformed_reply() {
+        let answer = |reply| Answer { exchange: 7, elapsed_us: 1, status: None, reply: Ok(Json::from(reply)) };
+        let fault = answer(json!([])).structured().unwrap_err();
+        assert_eq!((fault.cause, fault.exchange), (Cause::Malformed, Some(7)));
+        let error = answer(json!({"isError": true}));
+        assert_eq!((error.succeeded(), error.structured().is_ok()), (false, true));
     }
 
     #[test]

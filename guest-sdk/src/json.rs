@@ -103,6 +103,9 @@ pub fn call_params(tool: &str, arguments: &Json) -> Json {
     Json(format!(r#"{{"name":{name},"arguments":{arguments}}}"#))
 }
 
+/// Bytes of compact JSON for one token.
+const BYTES_PER_TOKEN: usize = 4;
+
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// One value inside JSON text. Looking into something that is not there, or is of another type, gives `None`.
@@ -206,6 +209,23 @@ impl<'a> View<'a> {
         serde_json::Deserializer::from_str(self.0).deserialize_seq(Items).ok()
     }
 
+    /// The value that a JSON Pointer (RFC 6901) leads to from here; the empty one leads here.
+    pub fn pointer(self, pointer: &str) -> Option<View<'a>> {
+        let mut tokens = pointer.split('/');
+        if tokens.next() != Some("") {
+            return None;
+        }
+        tokens.try_fold(self, |place, token| {
+            if place.is_array() {
+                // As the RFC has it: no sign, no leading zero, and `-` is never there.
+                let plain = token == "0" || token.starts_with(|first: char| matches!(first, '1'..='9'));
+                let index: usize = token.parse().ok().filter(|_| plain)?;
+                return place.items()?.get(index).copied();
+            }
+            place.member(&token.replace("~1", "/").replace("~0", "~"))
+        })
+    }
+
     fn each_member(self, visit: impl FnMut(Cow<'a, str>, View<'a>)) -> Option<()> {
         if !self.is_object() {
             return None;
@@ -213,8 +233,13 @@ impl<'a> View<'a> {
         serde_json::Deserializer::from_str(self.0).deserialize_map(Members(visit)).ok()
     }
 
+    /// mcpeval's estimate of the tokens this value takes: a quarter of [`View::compact_len`], rounded up.
+    pub fn tokens(self) -> u32 {
+        u32::try_from(self.compact_len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX)
+    }
+
     /// Bytes of this value as compact JSON: UTF-8, no blanks, only necessary escapes, numbers and key order as they
-    /// are. A quarter of it, rounded up, is mcpeval's estimate of tokens.
+    /// are.
     pub fn compact_len(self) -> usize {
         let mut bytes = 0;
         let mut rest = self.0;
@@ -421,6 +446,33 @@ mod tests {
             }
         }
         assert_eq!(json(r#""\ud800x""#).view().compact_len(), r#""\ud800x""#.len());
+    }
+
+    #[test]
+    fn pointers_lead_as_rfc_6901_has_it() {
+        let document = json(r#"{"foo": ["bar", {"": 7}], "": 0, "a/b": 1, "m~n": 8, "~1": 9, "1": 2}"#);
+        let at = |pointer: &str| document.view().pointer(pointer).map(View::text);
+        assert_eq!(at("").unwrap().len(), document.as_str().len());
+        for (pointer, text) in [
+            ("/foo/0", r#""bar""#),
+            ("/foo/1/", "7"),
+            ("/", "0"),
+            ("/a~1b", "1"),
+            ("/m~0n", "8"),
+            ("/~01", "9"),
+            ("/1", "2"),
+        ] {
+            assert_eq!(at(pointer), Some(text), "{pointer}");
+        }
+        for pointer in ["foo", "/foo/2", "/foo/-", "/foo/00", "/foo/01", "/foo/+1", "/foo/0/x", "/none", "//"] {
+            assert_eq!(at(pointer), None, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_rounded_up() {
+        let tokens = |text: &str| json(text).view().tokens();
+        assert_eq!([tokens("1"), tokens("1234"), tokens("12345"), tokens("[ 1, 2 ]")], [1, 1, 2, 2]);
     }
 
     #[test]

@@ -47,12 +47,14 @@
 mod answer;
 #[doc(hidden)]
 pub mod bindings;
+mod equality;
 mod finding;
 mod json;
 mod manifest;
 mod session;
 
 pub mod http;
+pub mod judge;
 pub mod log;
 pub mod pipe;
 pub mod report;
@@ -67,7 +69,7 @@ use bindings::mcpeval::probe as backend;
 #[cfg(not(target_family = "wasm"))]
 use testing::backend;
 
-pub use answer::{Answer, CallClass, ToolResult};
+pub use answer::{Answer, CallClass, ToolResult, cited};
 pub use bindings::mcpeval::probe::session::{IncomingKind, Isolation, Listing, Tally, Tool, ToolClass};
 pub use bindings::mcpeval::probe::types::{
     Access, Allowance, Bound, Cause, Check, Chunk, ExchangeId, Fault, Finding, Level, Metric, Outcome, Reading, Reason,

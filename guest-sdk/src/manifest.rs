@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::bindings::mcpeval::probe::types;
-use crate::{Access, Allowance, Check, Level, Metric, Reason};
+use crate::{Access, Allowance, Check, Fault, Json, Level, Metric, Reason, View};
 
 /// What a probe says of itself. Only what is declared here can appear in a report.
 #[derive(Clone, Debug)]
@@ -150,6 +150,8 @@ pub struct Case {
     pub id: String,
     /// The case's own fields; of a standard's run `{"areas": [name], "lanes": n}`.
     pub config: Value,
+    /// The same as text: numbers keep all their digits.
+    pub fields: Json,
     /// Whether this case may call declared writers.
     pub access: Access,
     /// The wait for an answer where a request names none, in milliseconds.
@@ -163,8 +165,35 @@ impl Case {
         let types::Case { id, config, access, timeout_ms, seed } = case;
         // The host has validated it against the config schema; what does not parse would be the host's mistake and
         // reads as no fields at all.
-        let config = serde_json::from_str(&config).unwrap_or_default();
-        Self { id, config, access, timeout_ms, seed }
+        let fields = Json::from_contract(config);
+        let config = serde_json::from_str(fields.as_str()).unwrap_or_default();
+        Self { id, config, fields, access, timeout_ms, seed }
+    }
+
+    /// A field of the case; `None` if it is absent or null.
+    pub fn field(&self, name: &str) -> Option<View<'_>> {
+        self.fields.view().member(name).filter(|field| !field.is_null())
+    }
+
+    /// A field that the config schema requires. The host has seen to it that it is there; else it is a fault.
+    pub fn required(&self, name: &str) -> Result<View<'_>, Fault> {
+        self.field(name).ok_or_else(|| Fault::incomplete(name))
+    }
+
+    /// A required whole number.
+    pub fn number(&self, name: &str) -> Result<u32, Fault> {
+        let number = self.required(name)?.integer().and_then(|number| u32::try_from(number).ok());
+        number.ok_or_else(|| Fault::incomplete(name))
+    }
+
+    /// A required boolean.
+    pub fn flag(&self, name: &str) -> Result<bool, Fault> {
+        self.required(name)?.bool().ok_or_else(|| Fault::incomplete(name))
+    }
+
+    /// A required string.
+    pub fn string(&self, name: &str) -> Result<String, Fault> {
+        Ok(self.required(name)?.string().ok_or_else(|| Fault::incomplete(name))?.into_owned())
     }
 
     /// The areas a standard wants of this run.

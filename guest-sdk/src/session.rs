@@ -5,6 +5,11 @@ use crate::bindings::mcpeval::probe::session as contract;
 use crate::{Allowance, Answer, Cause, ExchangeId, Fault, IncomingKind, Isolation, Json, Listing, Params, Tally, Tool};
 
 impl Fault {
+    /// The case lacks what its config schema requires, or has it in another type: a mistake of the host.
+    pub(crate) fn incomplete(field: &str) -> Self {
+        Self { cause: Cause::Other, exchange: None, detail: format!("the case has no usable {field}") }
+    }
+
     /// Whether the host declined to act: nothing was sent, and nothing will be.
     pub fn is_refusal(&self) -> bool {
         matches!(self.cause, Cause::Refused(_))
@@ -13,6 +18,12 @@ impl Fault {
     /// Whether the server replied to this very request, although with no valid response: a sign of life.
     pub fn is_reply(&self) -> bool {
         matches!(self.cause, Cause::Malformed)
+    }
+
+    /// The server's fault, to be judged; a refusal is the error that ends the run: what was not sent says nothing about
+    /// the server.
+    pub fn unless_refused(self) -> Result<Self, Self> {
+        if self.is_refusal() { Err(self) } else { Ok(self) }
     }
 }
 
@@ -217,6 +228,15 @@ impl Pending {
     /// The answer; `None` when the wait ran out. To be taken once.
     pub fn wait(&self, wait_ms: u32) -> Result<Option<Answer>, Fault> {
         Ok(self.0.wait(wait_ms)?.map(Answer::from_contract))
+    }
+
+    /// The answer, however long the request may take. To be taken once.
+    pub fn answer(&self) -> Result<Answer, Fault> {
+        loop {
+            if let Some(answer) = self.wait(u32::MAX)? {
+                return Ok(answer);
+            }
+        }
     }
 
     /// Tells the server that the answer is no longer wanted; [`Pending::wait`] still tells what came.

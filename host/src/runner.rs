@@ -124,6 +124,14 @@ pub struct Plan {
     pub arguments: BTreeMap<String, String>,
 }
 
+impl Plan {
+    /// Every component that will take part.
+    pub fn components(&self) -> impl Iterator<Item = &Loaded> {
+        let battery = self.battery.iter().flat_map(|battery| &battery.components);
+        battery.chain(self.cases.iter().flat_map(|cases| cases.planned.iter().map(|planned| &planned.component)))
+    }
+}
+
 /// A standard and the components that serve it.
 #[derive(Debug)]
 pub struct Battery {

@@ -35,7 +35,7 @@ pub(crate) mod session {
     use std::rc::Rc;
 
     use super::super::incoming;
-    use super::super::state::Waiting;
+    use super::super::state::{Conversation, Unread, Waiting};
     use super::Shared;
     use crate::bindings::mcpeval::probe::session::{Answer, Facts, Incoming, Listing, Options, Tally, Tool};
     use crate::{Allowance, ExchangeId, Fault};
@@ -88,18 +88,23 @@ pub(crate) mod session {
             Ok(Session(Rc::clone(&self.0), number))
         }
 
-        pub(crate) fn open(&self, _options: &Options) -> Result<Session, Fault> {
-            let number = self.0.borrow_mut().open()?;
+        pub(crate) fn open(&self, options: &Options) -> Result<Session, Fault> {
+            let mut state = self.0.borrow_mut();
+            state.opened.push(read_options(options));
+            let number = state.open()?;
             Ok(Session(Rc::clone(&self.0), number))
         }
 
         pub(crate) fn greet(&self, options: &Options) -> Result<Answer, Fault> {
-            let options = crate::Options {
-                revision: options.revision.clone(),
-                capabilities: options.capabilities.clone().map(crate::Json::from_contract),
-                manual: options.manual,
-            };
-            self.0.borrow_mut().greet(&options)
+            self.0.borrow_mut().greet(&read_options(options))
+        }
+    }
+
+    fn read_options(options: &Options) -> crate::Options {
+        crate::Options {
+            revision: options.revision.clone(),
+            capabilities: options.capabilities.clone().map(crate::Json::from_contract),
+            manual: options.manual,
         }
     }
 
@@ -117,32 +122,42 @@ pub(crate) mod session {
             }
         }
 
-        pub(crate) fn start(&self, method: &str, params: Option<&str>, _ms: Option<u32>) -> Result<Pending, Fault> {
-            let waiting = self.0.borrow_mut().start(self.1, method, params)?;
+        pub(crate) fn start(&self, method: &str, params: Option<&str>, ms: Option<u32>) -> Result<Pending, Fault> {
+            let waiting = self.0.borrow_mut().start(self.1, method, params, ms)?;
+            // Ids count up over all sessions.
             let id = u32::try_from(self.0.borrow().sent.len()).unwrap_or(u32::MAX);
             Ok(Pending(Rc::clone(&self.0), Rc::new(RefCell::new(waiting)), id))
         }
 
-        pub(crate) fn notify(&self, _method: &str, _params: Option<&str>) -> Result<ExchangeId, Fault> {
-            Ok(self.0.borrow_mut().exchange())
+        pub(crate) fn notify(&self, method: &str, params: Option<&str>) -> Result<ExchangeId, Fault> {
+            self.0.borrow_mut().notify(self.1, method, params)
         }
 
         pub(crate) fn listen(&self) -> Result<bool, Fault> {
-            Ok(self.0.borrow().facts.transport == "http")
+            let mut state = self.0.borrow_mut();
+            state.listened.push(self.1);
+            Ok(state.has_stream && state.facts.transport == "http")
         }
 
         pub(crate) fn receive(&self, wait_ms: u32) -> Result<Option<Incoming>, Fault> {
             let mut state = self.0.borrow_mut();
-            if let Some((exchange, kind, message)) = state.sessions[self.1 as usize].inbox.pop_front() {
-                return Ok(Some(incoming(exchange, kind, &message)));
+            let Conversation { inbox, due_us, .. } = &state.sessions[self.1 as usize];
+            let (arrival, answer) = (inbox.first().map(|first| first.at_us), due_us.iter().copied().min());
+            let first_us = [arrival, answer].into_iter().flatten().min();
+            if !state.sleep(first_us, wait_ms) {
+                return Ok(None);
             }
-            let due = state.sessions[self.1 as usize].due_us.iter().copied().min();
-            state.sleep(due, wait_ms);
-            Ok(None)
+            let now_us = state.now_us;
+            let inbox = &mut state.sessions[self.1 as usize].inbox;
+            if inbox.first().is_none_or(|first| first.at_us > now_us) {
+                return Ok(None);
+            }
+            let Unread { exchange, kind, message, .. } = inbox.remove(0);
+            Ok(Some(incoming(exchange, kind, &message)))
         }
 
-        pub(crate) fn reply(&self, _request: ExchangeId, _outcome: Result<&str, &str>) -> Result<ExchangeId, Fault> {
-            Ok(self.0.borrow_mut().exchange())
+        pub(crate) fn reply(&self, request: ExchangeId, outcome: Result<&str, &str>) -> Result<ExchangeId, Fault> {
+            self.0.borrow_mut().reply(request, outcome)
         }
 
         pub(crate) fn tally(&self) -> Tally {
@@ -167,8 +182,13 @@ pub(crate) mod session {
             outcome.map(Some)
         }
 
-        pub(crate) fn cancel(&self, _reason: Option<&str>) -> Result<ExchangeId, Fault> {
-            Ok(self.0.borrow_mut().exchange())
+        pub(crate) fn cancel(&self, reason: Option<&str>) -> Result<ExchangeId, Fault> {
+            let mut params = serde_json::json!({"requestId": self.2});
+            if let Some(reason) = reason {
+                params["reason"] = reason.into();
+            }
+            let session = self.1.borrow().session;
+            self.0.borrow_mut().notify(session, "notifications/cancelled", Some(&params.to_string()))
         }
     }
 
@@ -226,8 +246,7 @@ pub(crate) mod schema {
     }
 
     pub(crate) fn check(schema: &str) -> Result<(), String> {
-        let schema = read(schema);
-        if schema.is_object() || schema.is_boolean() { Ok(()) } else { Err("no schema".to_owned()) }
+        current(|state| (state.on_check)(&read(schema)))
     }
 
     pub(crate) fn example(schema: &str) -> Option<String> {

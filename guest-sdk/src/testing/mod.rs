@@ -57,6 +57,8 @@ pub struct Sent {
     pub params: Value,
     /// When it was sent, in microseconds since the run began.
     pub at_us: u64,
+    /// The wait it named, in milliseconds; by default the case's own.
+    pub timeout_ms: Option<u32>,
 }
 
 impl Sent {
@@ -66,18 +68,28 @@ impl Sent {
     }
 }
 
+/// The probe's answer to a request of the server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replied {
+    /// The server's message.
+    pub question: Value,
+    /// The result, or the error object.
+    pub outcome: Result<Value, Value>,
+}
+
 /// How the scripted server answers one request.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub(crate) outcome: Result<Result<Json, Json>, Cause>,
     pub(crate) status: Option<u16>,
     pub(crate) elapsed_us: u32,
-    pub(crate) before: Vec<(IncomingKind, Json)>,
+    /// After how many milliseconds what else is sent.
+    pub(crate) besides: Vec<(u32, IncomingKind, Json)>,
 }
 
 impl Reply {
     fn new(outcome: Result<Result<Json, Json>, Cause>) -> Self {
-        Self { outcome, status: None, elapsed_us: 1000, before: Vec::new() }
+        Self { outcome, status: None, elapsed_us: 1000, besides: Vec::new() }
     }
 
     /// This result, after one millisecond.
@@ -116,8 +128,14 @@ impl Reply {
 
     /// A message that the server sends before it answers.
     #[must_use]
-    pub fn before(mut self, kind: IncomingKind, message: impl Into<Json>) -> Self {
-        self.before.push((kind, message.into()));
+    pub fn before(self, kind: IncomingKind, message: impl Into<Json>) -> Self {
+        self.beside(0, kind, message)
+    }
+
+    /// A message that the server sends this many milliseconds after it got the request, before or after its answer.
+    #[must_use]
+    pub fn beside(mut self, after_ms: u32, kind: IncomingKind, message: impl Into<Json>) -> Self {
+        self.besides.push((after_ms, kind, message.into()));
         self
     }
 }
@@ -125,6 +143,7 @@ impl Reply {
 /// A scripted server under test.
 pub struct Script {
     state: State,
+    access: Access,
     timeout_ms: u32,
 }
 
@@ -148,6 +167,14 @@ pub struct Run {
     pub sent: Vec<Sent>,
     /// Requests spent on openings of sessions, `greet` included.
     pub openings: u32,
+    /// How sessions of the probe's own were opened.
+    pub opened: Vec<Options>,
+    /// Sessions whose HTTP stream the probe asked for.
+    pub listened: Vec<u32>,
+    /// Notifications the probe sent, those that cancel a request among them.
+    pub notified: Vec<Sent>,
+    /// Its answers to requests of the server.
+    pub replied: Vec<Replied>,
     /// The private log.
     pub log: Vec<(Severity, String)>,
 }
@@ -204,7 +231,7 @@ impl Script {
             state.tools.push(tool);
             state.entries.push(entry.to_string());
         }
-        Self { state, timeout_ms: 15_000 }
+        Self { state, access: Access::ReadOnly, timeout_ms: 15_000 }
     }
 
     /// Over HTTP, where a new session is the same server.
@@ -213,6 +240,13 @@ impl Script {
         "http".clone_into(&mut self.state.facts.transport);
         self.state.facts.isolation = Isolation::Server;
         self
+    }
+
+    /// Over HTTP without a stream for messages that belong to no request: GET is answered 405.
+    #[must_use]
+    pub fn no_stream(mut self) -> Self {
+        self.state.has_stream = false;
+        self.http()
     }
 
     /// In the lifecycle without sessions.
@@ -257,6 +291,23 @@ impl Script {
                 tool.blocked = None;
             }
         }
+        self
+    }
+
+    /// As [`Script::attest`], and the case may call writers and tools that are invalid by their schema only.
+    #[must_use]
+    pub fn mutating(mut self) -> Self {
+        self.access = Access::MayMutate;
+        for tool in &mut self.state.tools {
+            tool.blocked = None;
+        }
+        self
+    }
+
+    /// The wait for an answer where a request names none, in milliseconds; 15,000 unless told.
+    #[must_use]
+    pub fn timeout_ms(mut self, millis: u32) -> Self {
+        self.timeout_ms = millis;
         self
     }
 
@@ -318,10 +369,24 @@ impl Script {
         self
     }
 
+    /// Takes answers to requests of the server, or does not; by default it takes all.
+    #[must_use]
+    pub fn on_reply(mut self, take: impl FnMut(&Replied) -> Result<(), Cause> + 'static) -> Self {
+        self.state.on_reply = Box::new(take);
+        self
+    }
+
     /// The schema service: validates an instance; by default everything is valid.
     #[must_use]
     pub fn on_validate(mut self, validate: impl FnMut(&Value, &Value) -> Result<(), Vec<String>> + 'static) -> Self {
         self.state.on_validate = Box::new(validate);
+        self
+    }
+
+    /// The schema service: whether a schema compiles; by default every object and boolean does.
+    #[must_use]
+    pub fn on_check(mut self, check: impl FnMut(&Value) -> Result<(), String> + 'static) -> Self {
+        self.state.on_check = Box::new(check);
         self
     }
 
@@ -378,7 +443,7 @@ impl Script {
         let case = Case::from_contract(types::Case {
             id: "case".to_owned(),
             config: config.to_string(),
-            access: Access::ReadOnly,
+            access: self.access,
             timeout_ms: self.timeout_ms,
             seed: 1,
         });
@@ -391,6 +456,10 @@ impl Script {
             progress: state.progress,
             sent: state.sent,
             openings: state.openings,
+            opened: state.opened,
+            listened: state.listened,
+            notified: state.notified,
+            replied: state.replied,
             log: state.log,
         }
     }

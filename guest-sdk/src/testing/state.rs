@@ -2,11 +2,11 @@
 
 #![expect(clippy::type_complexity, reason = "each hook is named once")]
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{Reply, Sent};
+use super::{Replied, Reply, Sent};
 use crate::bindings::mcpeval::probe::{session as contract, types};
 use crate::finding::MAX_EVIDENCE;
 use crate::http::Request as HttpRequest;
@@ -17,15 +17,24 @@ use crate::{
 
 pub(super) struct Conversation {
     pub(super) alive: bool,
-    pub(super) inbox: VecDeque<(ExchangeId, IncomingKind, Json)>,
+    /// In the order of arrival.
+    pub(super) inbox: Vec<Unread>,
     /// When the answers under way will be ready.
     pub(super) due_us: Vec<u64>,
 }
 
 impl Conversation {
     fn new(alive: bool) -> Self {
-        Self { alive, inbox: VecDeque::new(), due_us: Vec::new() }
+        Self { alive, inbox: Vec::new(), due_us: Vec::new() }
     }
+}
+
+/// A message that answers nothing.
+pub(super) struct Unread {
+    pub(super) at_us: u64,
+    pub(super) exchange: ExchangeId,
+    pub(super) kind: IncomingKind,
+    pub(super) message: Json,
 }
 
 pub(super) struct Waiting {
@@ -48,7 +57,10 @@ pub(super) struct State {
     pub(super) on_request: Box<dyn FnMut(&Sent) -> Reply>,
     pub(super) on_greet: Option<Box<dyn FnMut(&Options) -> Reply>>,
     pub(super) on_open: Box<dyn FnMut(u32) -> Result<(), Cause>>,
+    pub(super) on_reply: Box<dyn FnMut(&Replied) -> Result<(), Cause>>,
+    pub(super) has_stream: bool,
     pub(super) on_validate: Box<dyn FnMut(&Value, &Value) -> Result<(), Vec<String>>>,
+    pub(super) on_check: Box<dyn FnMut(&Value) -> Result<(), String>>,
     pub(super) on_counterexample: Box<dyn FnMut(&Value) -> Option<Value>>,
     pub(super) on_example: Box<dyn FnMut(&Value) -> Option<Value>>,
     pub(super) on_matches: Box<dyn FnMut(&str, &str) -> Result<bool, String>>,
@@ -62,6 +74,12 @@ pub(super) struct State {
     pub(super) sessions: Vec<Conversation>,
     pub(super) sent: Vec<Sent>,
     pub(super) openings: u32,
+    pub(super) opened: Vec<Options>,
+    pub(super) listened: Vec<u32>,
+    pub(super) notified: Vec<Sent>,
+    pub(super) replied: Vec<Replied>,
+    /// Requests of the server that nobody has answered.
+    unanswered: HashMap<ExchangeId, Value>,
     pub(super) findings: Vec<Finding>,
     pub(super) measurements: Vec<(String, Option<String>, Reading)>,
     pub(super) scores: Vec<(String, f64, Option<f64>)>,
@@ -91,7 +109,13 @@ impl Default for State {
             on_request: Box::new(|_| Reply::result(serde_json::json!({}))),
             on_greet: None,
             on_open: Box::new(|_| Ok(())),
+            on_reply: Box::new(|_| Ok(())),
+            has_stream: true,
             on_validate: Box::new(|_, _| Ok(())),
+            on_check: Box::new(|schema| match schema {
+                Value::Object(_) | Value::Bool(_) => Ok(()),
+                _ => Err("no schema".to_owned()),
+            }),
             on_counterexample: Box::new(|_| None),
             on_example: Box::new(|_| None),
             on_matches: Box::new(|pattern, text| Ok(text.contains(pattern))),
@@ -104,6 +128,11 @@ impl Default for State {
             sessions: vec![Conversation::new(true)],
             sent: Vec::new(),
             openings: 0,
+            opened: Vec::new(),
+            listened: Vec::new(),
+            notified: Vec::new(),
+            replied: Vec::new(),
+            unanswered: HashMap::new(),
             findings: Vec::new(),
             measurements: Vec::new(),
             scores: Vec::new(),
@@ -201,22 +230,53 @@ impl State {
         blocked.map_or(Ok(()), |refusal| Err(self.refuse(refusal)))
     }
 
-    pub(super) fn start(&mut self, session: u32, method: &str, params: Option<&str>) -> Result<Waiting, Fault> {
+    pub(super) fn start(
+        &mut self,
+        session: u32,
+        method: &str,
+        params: Option<&str>,
+        timeout_ms: Option<u32>,
+    ) -> Result<Waiting, Fault> {
         let params = params.map_or(Value::Null, |text| serde_json::from_str(text).expect("params are one JSON value"));
-        let sent = Sent { session, method: method.to_owned(), params, at_us: self.now_us };
+        let sent = Sent { session, method: method.to_owned(), params, at_us: self.now_us, timeout_ms };
         self.allowed(&sent)?;
         self.charge(false)?;
         let alive = self.sessions[session as usize].alive;
         let reply = if alive { (self.on_request)(&sent) } else { Reply::fault(Cause::Closed) };
         self.sent.push(sent);
-        for (kind, message) in &reply.before {
+        for (after_ms, kind, message) in &reply.besides {
             let exchange = self.exchange();
-            self.sessions[session as usize].inbox.push_back((exchange, *kind, message.clone()));
+            if *kind == IncomingKind::Request {
+                self.unanswered.insert(exchange, message.parse().expect("a request of the server is JSON"));
+            }
+            let at_us = self.now_us + u64::from(*after_ms) * 1000;
+            let inbox = &mut self.sessions[session as usize].inbox;
+            inbox.push(Unread { at_us, exchange, kind: *kind, message: message.clone() });
+            inbox.sort_by_key(|unread| unread.at_us);
         }
         let outcome = self.answer(&reply);
         let ready_us = self.now_us + u64::from(reply.elapsed_us);
         self.sessions[session as usize].due_us.push(ready_us);
         Ok(Waiting { session, ready_us, outcome: Some(outcome) })
+    }
+
+    pub(super) fn notify(&mut self, session: u32, method: &str, params: Option<&str>) -> Result<ExchangeId, Fault> {
+        let params = params.map_or(Value::Null, |text| serde_json::from_str(text).expect("params are one JSON value"));
+        let sent = Sent { session, method: method.to_owned(), params, at_us: self.now_us, timeout_ms: None };
+        self.allowed(&sent)?;
+        self.notified.push(sent);
+        Ok(self.exchange())
+    }
+
+    /// A request of the server is answered once, with one JSON value.
+    pub(super) fn reply(&mut self, request: ExchangeId, outcome: Result<&str, &str>) -> Result<ExchangeId, Fault> {
+        let read = |text: &str| serde_json::from_str(text).expect("a reply is one JSON value");
+        let question = self.unanswered.remove(&request).expect("a reply answers a request that waits for one");
+        let replied = Replied { question, outcome: outcome.map(read).map_err(read) };
+        let taken = (self.on_reply)(&replied);
+        self.replied.push(replied);
+        taken.map_err(|cause| self.fault(cause))?;
+        Ok(self.exchange())
     }
 
     /// Moves the clock on by the wait, or to the moment something is ready within it.
@@ -252,6 +312,10 @@ impl State {
             assert!(declared || finding.verdict == Verdict::Error, "{check} does not declare the reason {reason}");
         }
         assert!(reason.is_some() || finding.verdict != Verdict::Fail, "{check} fails without a reason");
+        if let Some(bound) = &finding.bound {
+            let schema: Value = serde_json::from_str(&manifest.config_schema).unwrap_or_default();
+            assert!(has_property(&schema, &bound.name), "the config schema has no {}", bound.name);
+        }
         self.known_subject(finding.subject.as_deref());
         assert!(finding.evidence.len() <= MAX_EVIDENCE, "more than {MAX_EVIDENCE} exchanges cited");
         assert!(finding.evidence.iter().all(|cited| (1..=self.exchanges).contains(cited)), "forged evidence");
@@ -283,6 +347,18 @@ impl State {
         let range = 0.0..=100.0;
         assert!(range.contains(score) && untimed.is_none_or(|untimed| range.contains(&untimed)), "score {score}");
         self.scores.push((area.clone(), *score, *untimed));
+    }
+}
+
+/// Whether a schema, or one inside it, has a property of that name.
+fn has_property(schema: &Value, name: &str) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.get("properties").is_some_and(|properties| properties.get(name).is_some())
+                || members.values().any(|inner| has_property(inner, name))
+        }
+        Value::Array(items) => items.iter().any(|inner| has_property(inner, name)),
+        _ => false,
     }
 }
 

@@ -90,7 +90,7 @@ impl ScaffoldOptions {
             notation => notation,
         };
         if !self.dry_run {
-            output::check_places(std::iter::once(path).chain(run_log))?;
+            output::check(std::iter::once(path).chain(run_log))?;
             if !self.force && path.symlink_metadata().is_ok() {
                 let path = path.display();
                 return Err(Error::usage(format!(

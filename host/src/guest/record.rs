@@ -29,11 +29,8 @@ pub(super) struct Recorder {
 impl Recorder {
     pub(super) fn new(manifest: Arc<Manifest>, subjects: Arc<HashSet<String>>) -> Self {
         let schema: serde_json::Value = serde_json::from_str(&manifest.config_schema).unwrap_or_default();
-        let bounds = schema
-            .get("properties")
-            .and_then(serde_json::Value::as_object)
-            .map(|properties| properties.keys().cloned().collect())
-            .unwrap_or_default();
+        let mut bounds = HashSet::new();
+        collect_properties(&schema, &mut bounds);
         Self {
             manifest,
             bounds,
@@ -148,5 +145,32 @@ impl Recorder {
             progress: self.progress,
             ended,
         }
+    }
+}
+
+/// The names of all properties in a schema, those of the objects inside included: a bound may stand in one.
+fn collect_properties(schema: &serde_json::Value, names: &mut HashSet<String>) {
+    match schema {
+        serde_json::Value::Object(members) => {
+            if let Some(serde_json::Value::Object(properties)) = members.get("properties") {
+                names.extend(properties.keys().cloned());
+            }
+            members.values().for_each(|inner| collect_properties(inner, names));
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|inner| collect_properties(inner, names)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_may_stand_in_an_object_inside() {
+        let steps = serde_json::json!({"items": {"properties": {"max_latency_ms": {"type": "integer"}}}});
+        let mut names = HashSet::new();
+        collect_properties(&serde_json::json!({"properties": {"steps": steps}, "required": ["tool"]}), &mut names);
+        assert_eq!(names, HashSet::from(["steps".to_owned(), "max_latency_ms".to_owned()]));
     }
 }

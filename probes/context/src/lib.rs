@@ -6,8 +6,6 @@
 use mcpeval_probe::{Case, Check, Fault, Finding, Level, Manifest, Metric, Outcome, Probe, Target, json, report};
 
 const AREA: &str = "context";
-/// Bytes of compact JSON for one token.
-const BYTES_PER_TOKEN: usize = 4;
 const WHOLE: Curve = Curve { full: 2_000.0, zero: 40_000.0 };
 const HEAVIEST: Curve = Curve { full: 500.0, zero: 5_000.0 };
 /// Share of the whole catalog's weight in the score; the heaviest entry has the rest.
@@ -31,10 +29,6 @@ impl Curve {
             100.0 * (self.zero.ln() - tokens.ln()) / (self.zero.ln() - self.full.ln())
         }
     }
-}
-
-fn tokens(compact_len: usize) -> u32 {
-    u32::try_from(compact_len.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX)
 }
 
 /// The weight of the whole and the heaviest entry; of equally heavy ones the first by name.
@@ -83,10 +77,8 @@ impl Probe for Context {
     }
 
     fn run(target: &Target, _case: &Case) -> Result<Outcome, Fault> {
-        let weights = (0..).zip(target.tools()).map(|(position, tool)| {
-            let entry = target.entry(position);
-            (tool.name, tokens(entry.view().compact_len()))
-        });
+        let weights =
+            (0..).zip(target.tools()).map(|(position, tool)| (tool.name, target.entry(position).view().tokens()));
         let (total, heaviest) = weigh(weights);
         let most = heaviest.as_ref().map_or(0, |(_, tokens)| *tokens);
         report::measure("catalog_tokens", f64::from(total));
@@ -129,11 +121,6 @@ mod tests {
             assert!((WHOLE.at(tokens) - points).abs() < 0.01, "{tokens}");
         }
         assert!((HEAVIEST.at(900) - 74.47).abs() < 0.01);
-    }
-
-    #[test]
-    fn tokens_are_rounded_up() {
-        assert_eq!([0, 1, 4, 5].map(tokens), [0, 1, 1, 2]);
     }
 
     #[test]

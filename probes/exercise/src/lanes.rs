@@ -172,7 +172,7 @@ impl<'a> Trials<'a> {
                         return Ok(());
                     }
                     Err(fault) => {
-                        job.trial.record(&Err(unless_refused(fault)?));
+                        job.trial.record(&Err(fault.unless_refused()?));
                         lane.session = None;
                     }
                 },
@@ -233,7 +233,7 @@ impl<'a> Trials<'a> {
                         return Ok(true);
                     }
                     Err(fault) => {
-                        job.trial.record(&Err(unless_refused(fault)?));
+                        job.trial.record(&Err(fault.unless_refused()?));
                         lane.session = None;
                     }
                 }
@@ -257,7 +257,7 @@ impl<'a> Trials<'a> {
             let outcome: Result<Answer, Fault> = match job.pending.as_ref().map(|pending| pending.wait(0)) {
                 None | Some(Ok(None)) => continue,
                 Some(Ok(Some(answer))) => Ok(answer),
-                Some(Err(fault)) => Err(unless_refused(fault)?),
+                Some(Err(fault)) => Err(fault.unless_refused()?),
             };
             job.pending = None;
             if outcome.is_err() {
@@ -297,9 +297,4 @@ fn start(session: &Session, ask: Ask<'_>) -> Result<Pending, Fault> {
         Ask::Call(params) => session.start("tools/call", params),
         Ask::Ping => session.start("ping", ()),
     }
-}
-
-/// Refusals end the run: what was not sent says nothing about the server.
-pub(crate) fn unless_refused(fault: Fault) -> Result<Fault, Fault> {
-    if fault.is_refusal() { Err(fault) } else { Ok(fault) }
 }

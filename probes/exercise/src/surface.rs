@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use mcpeval_probe::{Json, Refusal, Target, ToolClass, Value, View, call_params, schema};
+use mcpeval_probe::{Refusal, Target, ToolClass, View, call_params, schema};
 
 use crate::trial::Trial;
 
@@ -86,22 +86,9 @@ fn first_string_property(entry: View<'_>) -> Option<String> {
     strings.min().map(Cow::into_owned)
 }
 
-/// The same parameters with one argument replaced or added.
-pub(crate) fn with_argument(params: &Json, name: &str, value: &Json) -> Option<Json> {
-    let [tool, arguments] = params.view().pick(["name", "arguments"])?;
-    let kept = arguments?.members()?.into_iter().filter(|(member, _)| member != name);
-    let members: Vec<String> = kept
-        .map(|(member, kept)| (member.into_owned(), kept.text()))
-        .chain([(name.to_owned(), value.as_str())])
-        .map(|(member, value)| format!("{}:{value}", Value::from(member)))
-        .collect();
-    let arguments = Json::read(format!("{{{}}}", members.join(",")))?;
-    Some(call_params(&tool?.string()?, &arguments))
-}
-
 #[cfg(test)]
 mod tests {
-    use mcpeval_probe::json;
+    use mcpeval_probe::{Json, json};
 
     use super::*;
 
@@ -114,15 +101,5 @@ mod tests {
             Some("b".to_owned())
         );
         assert_eq!(chosen(json!({"a": {"type": "integer"}, "b": true})), None);
-    }
-
-    #[test]
-    fn an_argument_is_replaced_or_added() {
-        let params = call_params("t", &Json::from(json!({"q": "x", "n": 1})));
-        let value = Json::from(json!("aa"));
-        let replaced = with_argument(&params, "q", &value).unwrap().parse().unwrap();
-        assert_eq!(replaced, json!({"name": "t", "arguments": {"q": "aa", "n": 1}}));
-        let added = with_argument(&call_params("t", &Json::from(json!({}))), "q", &value).unwrap().parse().unwrap();
-        assert_eq!(added, json!({"name": "t", "arguments": {"q": "aa"}}));
     }
 }

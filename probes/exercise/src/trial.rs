@@ -4,7 +4,7 @@
 //! invalid call did not kill it. Without valid arguments a `ping` proves it. A first valid call that gets no reply proves
 //! nothing, so invalid call and `ping` are then repeated on the next session and decide.
 
-use mcpeval_probe::{Answer, CallClass, Cause, ExchangeId, Fault, Json, schema};
+use mcpeval_probe::{Answer, CallClass, Cause, ExchangeId, Fault, Json, cited, schema};
 
 /// Valid calls of a tool.
 pub(crate) const REPEATS: usize = 3;
@@ -25,10 +25,7 @@ pub(crate) struct Call {
 impl Call {
     fn of(outcome: &Result<Answer, Fault>, output_schema: Option<&Json>) -> Self {
         let class = CallClass::of(outcome);
-        let (millis, exchange) = match outcome {
-            Ok(answer) => (answer.elapsed_us / 1000, Some(answer.exchange)),
-            Err(fault) => (0, fault.exchange),
-        };
+        let millis = outcome.as_ref().map_or(0, |answer| answer.elapsed_us / 1000);
         let well_formed = match (output_schema, outcome) {
             (Some(schema), Ok(answer)) if class == CallClass::Success => {
                 let structured = answer.tool_result().and_then(|result| result.structured);
@@ -36,7 +33,7 @@ impl Call {
             }
             _ => true,
         };
-        Self { class, millis, well_formed, exchange }
+        Self { class, millis, well_formed, exchange: cited(outcome) }
     }
 }
 
@@ -149,10 +146,7 @@ impl Trial {
             Ok(_) => true,
             Err(fault) => fault.is_reply(),
         };
-        let exchange = match outcome {
-            Ok(answer) => Some(answer.exchange),
-            Err(fault) => fault.exchange,
-        };
+        let exchange = cited(outcome);
         self.step = match self.step {
             Step::Invalid => {
                 self.honesty = Honesty { lost: honesty(outcome), evidence: exchange.into_iter().collect() };

@@ -86,7 +86,7 @@ pub fn build(root: &Path, std: &Std, folder: &Path) -> Result<Lock> {
     let rustc = output(Command::new("rustc").arg("--version"))?;
     let mut lock = Lock { rustc, std: std.digest.clone(), component: Vec::new() };
     for name in COMPONENTS {
-        let module = read(&target.join(TARGET).join("guest").join(format!("probe_{name}.wasm")))?;
+        let module = read(&target.join(TARGET).join("guest").join(format!("probe_{}.wasm", name.replace('-', "_"))))?;
         let component = componentize(&module).map_err(|error| format!("{name}: {error}"))?;
         let path = folder.join(format!("{name}.wasm"));
         std::fs::write(&path, &component).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -10,8 +10,33 @@ pub use build::{Std, build, imports};
 pub use inputs::inputs;
 pub use lock::{Component, Lock};
 
-/// The components, in the order in which a standard names their first areas.
-pub const COMPONENTS: [&str; 4] = ["protocol", "catalog", "context", "exercise"];
+/// The components: those of the standard in the order in which it names their first areas, then the kinds.
+pub const COMPONENTS: [&str; 24] = [
+    "protocol",
+    "catalog",
+    "context",
+    "exercise",
+    "discovery-cost",
+    "token-cost",
+    "schema-guessability",
+    "instruction-fidelity",
+    "degradation-over-n",
+    "latency-budget",
+    "error-honesty",
+    "output-schema",
+    "state-recovery",
+    "workflow",
+    "pagination",
+    "surface-listing",
+    "protocol-negotiation",
+    "completion",
+    "payload-bounds",
+    "cancellation",
+    "contention",
+    "sampling",
+    "elicitation",
+    "resource-subscription",
+];
 
 /// Name of the lock beside the components.
 pub const LOCK: &str = "battery.lock";

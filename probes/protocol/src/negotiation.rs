@@ -1,91 +1,40 @@
 //! Version negotiation: an offer is answered with a revision that the server then stands by.
 
-use std::borrow::Cow;
-
-use mcpeval_probe::{Answer, Fault, View};
+use mcpeval_probe::judge::{Breach, negotiate};
+use mcpeval_probe::{Answer, Fault, cited};
 
 use crate::{CALL_FAILED, Judged};
 
-/// What the run offered when it opened its primary session, the first opening of this check.
-const FIRST_OFFER: &str = "2025-11-25";
 /// A revision that never existed.
 const UNKNOWN: &str = "2000-01-01";
-/// Error codes whose `data.supported` is an answer like any other: parameters declined, revision not supported.
-const DECLINED: [i64; 2] = [-32602, -32022];
 
 const ECHOED: &str = "protocol-negotiation-echoed-unknown";
 const INVALID: &str = "protocol-negotiation-invalid-version";
 const INCONSISTENT: &str = "protocol-negotiation-inconsistent-support";
 
-fn is_date_shaped(revision: &str) -> bool {
-    let bytes = revision.as_bytes();
-    bytes.len() == 10
-        && bytes
-            .iter()
-            .enumerate()
-            .all(|(at, byte)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() })
-}
-
-/// The date-shaped revision that an answer to an opening chooses, or that a refusal lists first.
-fn chosen(answer: &Answer) -> Option<String> {
-    let date = |revision: Cow<'_, str>| is_date_shaped(&revision).then(|| revision.into_owned());
-    match &answer.reply {
-        Ok(result) => result.view().member("protocolVersion").and_then(View::string).and_then(date),
-        Err(error) if answer.error_code().is_some_and(|code| DECLINED.contains(&code)) => {
-            let supported = error.view().member("data")?.member("supported")?.items()?;
-            supported.into_iter().filter_map(View::string).find_map(date)
-        }
-        Err(_) => None,
-    }
-}
-
-/// Judges the negotiation; `first` is what the primary session's opening was answered with.
+/// Judges the negotiation; `first` is what the primary session's opening was answered with, the first opening of this
+/// check.
 pub(crate) fn negotiation(
     first: &str,
     mut greet: impl FnMut(&str) -> Result<Result<Answer, Fault>, Fault>,
 ) -> Result<Judged, Fault> {
     let mut evidence = Vec::new();
-    // Offers a revision and gives what was chosen, or the failed call.
-    let mut offer = |revision: &str| -> Result<Result<Option<String>, ()>, Fault> {
-        Ok(match greet(revision)? {
-            Ok(answer) => {
-                evidence.push(answer.exchange);
-                Ok(chosen(&answer))
-            }
-            Err(fault) => {
-                evidence.extend(fault.exchange);
-                Err(())
-            }
-        })
+    let negotiated = negotiate(Some(first), UNKNOWN, |revision| {
+        let asked = greet(revision).flatten();
+        evidence.extend(cited(&asked));
+        asked
+    });
+    let lost = match negotiated {
+        Ok(negotiation) => negotiation.breach.map(|breach| match breach {
+            Breach::Invalid => INVALID,
+            Breach::Echoed => ECHOED,
+            Breach::Inconsistent => INCONSISTENT,
+        }),
+        Err(fault) => {
+            fault.unless_refused()?;
+            Some(CALL_FAILED)
+        }
     };
-    let mut judge = || -> Result<Option<&'static str>, Fault> {
-        if !is_date_shaped(first) {
-            return Ok(Some(INVALID));
-        }
-        if first != FIRST_OFFER {
-            match offer(first)? {
-                Err(()) => return Ok(Some(CALL_FAILED)),
-                Ok(again) if again.as_deref() != Some(first) => return Ok(Some(INCONSISTENT)),
-                Ok(_) => {}
-            }
-        }
-        let answered = match offer(UNKNOWN)? {
-            Err(()) => return Ok(Some(CALL_FAILED)),
-            Ok(None) => return Ok(Some(INVALID)),
-            Ok(Some(revision)) if revision == UNKNOWN => return Ok(Some(ECHOED)),
-            Ok(Some(revision)) => revision,
-        };
-        // The first revision has already come back when it was offered.
-        if answered == first {
-            return Ok(None);
-        }
-        Ok(match offer(&answered)? {
-            Err(()) => Some(CALL_FAILED),
-            Ok(again) if again.as_ref() != Some(&answered) => Some(INCONSISTENT),
-            Ok(_) => None,
-        })
-    };
-    let lost = judge()?;
     Ok(Judged::new(lost, evidence))
 }
 
@@ -151,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_refusal_that_lists_revisions_is_an_answer() {
-        for code in DECLINED {
+        for code in [-32602, -32022] {
             let lists = [("2000-01-01", Err(declines(code, &["2025-11-25"])))];
             assert_eq!(judged("2025-11-25", &lists).0, None);
         }

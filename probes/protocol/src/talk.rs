@@ -15,11 +15,6 @@ pub(crate) struct Talk<'a> {
     odd_acks: Option<u32>,
 }
 
-/// Refusals end the run: what was not sent says nothing about the server.
-fn unless_refused(fault: Fault) -> Result<Fault, Fault> {
-    if fault.is_refusal() { Err(fault) } else { Ok(fault) }
-}
-
 impl<'a> Talk<'a> {
     pub(crate) fn new(target: &'a Target) -> Self {
         Self { target, session: None, gone: None, requests: 0, completed: 0, odd_acks: None }
@@ -35,7 +30,7 @@ impl<'a> Talk<'a> {
             None => match self.target.primary() {
                 Ok(session) => session,
                 Err(fault) => {
-                    let fault = unless_refused(fault)?;
+                    let fault = fault.unless_refused()?;
                     self.gone = Some(fault.clone());
                     return Ok(Err(fault));
                 }
@@ -50,7 +45,7 @@ impl<'a> Talk<'a> {
             }
             Err(fault) => {
                 self.odd_acks = Some(self.odd_acks.unwrap_or(0).saturating_add(session.tally().odd_acks));
-                Ok(Err(unless_refused(fault)?))
+                Ok(Err(fault.unless_refused()?))
             }
         }
     }
@@ -66,7 +61,7 @@ impl<'a> Talk<'a> {
                 self.completed += 1;
                 Ok(Ok(answer))
             }
-            Err(fault) => Ok(Err(unless_refused(fault)?)),
+            Err(fault) => Ok(Err(fault.unless_refused()?)),
         }
     }
 
