@@ -41,7 +41,7 @@ Exit codes:
 
 /// A rendering of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ListFormat {
+pub(super) enum ListFormat {
     /// Lines for people
     Text,
     /// A JSON document

@@ -6,6 +6,8 @@ mod console;
 mod demo;
 mod diff;
 mod evaluation;
+mod guidance;
+mod init;
 mod options;
 mod probe;
 mod progress;
@@ -14,6 +16,7 @@ mod score;
 mod settings;
 mod shell;
 mod signals;
+mod visit;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -83,6 +86,10 @@ enum Command {
     Score(Box<score::Score>),
     /// Run the cases of a manifest, then the battery
     Probe(Box<probe::Probe>),
+    /// Write a first manifest: the cases that a server passes today
+    Init(Box<init::Init>),
+    /// Compare what a server tells its clients to call with what it lists for them
+    Guidance(Box<guidance::Guidance>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
     /// Render a stored report, or check that it may be shared
@@ -144,6 +151,8 @@ fn run(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Score(score) => score.run(&settings),
         Command::Probe(probe) => probe.run(&settings),
+        Command::Init(init) => init.run(&settings),
+        Command::Guidance(guidance) => guidance.run(&settings),
         Command::Demo(demo) => demo.run(),
         Command::Report(report) => report.run(&settings),
         Command::Diff(diff) => diff.run(&settings),
