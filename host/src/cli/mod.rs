@@ -1,6 +1,7 @@
 //! Commands, options, help. One file per group of commands; what they do lives elsewhere.
 
 mod battery;
+mod compare;
 mod components;
 mod console;
 mod demo;
@@ -90,6 +91,8 @@ enum Command {
     Init(Box<init::Init>),
     /// Compare what a server tells its clients to call with what it lists for them
     Guidance(Box<guidance::Guidance>),
+    /// Run the same checks on several targets at the same time
+    Compare(Box<compare::Compare>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
     /// Render a stored report, or check that it may be shared
@@ -151,6 +154,7 @@ fn run(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Score(score) => score.run(&settings),
         Command::Probe(probe) => probe.run(&settings),
+        Command::Compare(compare) => compare.run(&settings),
         Command::Init(init) => init.run(&settings),
         Command::Guidance(guidance) => guidance.run(&settings),
         Command::Demo(demo) => demo.run(),
