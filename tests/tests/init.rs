@@ -1,9 +1,12 @@
 //! The first manifest: what is called for it, what is written, and when nothing is.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use mcpeval::manifest::Draft;
 use mcpeval::notation::{Document, Notation};
+use mcpeval::services::schema::validate;
 use mcpeval_tests::programs;
 use mcpeval_tests::run::{Bell, Outcome, Place, Running, SETTLING};
 use rustix::process::Signal;
@@ -363,4 +366,29 @@ fn the_demo_gets_a_manifest_with_all_that_it_reads() {
     let manifest = manifest(&place);
     assert_eq!(case(&manifest, "search_notes-payload")["field"], "query");
     assert_eq!(ids(&manifest).len(), 5 + 11 * 4 + 2);
+}
+
+#[test]
+fn the_guide_shows_manifests_of_every_kind() {
+    let guide = include_str!("../../docs/manifests.md");
+    let place = Place::new(programs!());
+    let schema = place.run(["schema", "manifest"]);
+    let schema: Value = serde_json::from_str(&schema.stdout).expect("a schema");
+    let mut shown = BTreeSet::new();
+    for block in guide.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        let draft = Draft::parse("guide", block.to_owned(), Notation::Yaml, Path::new(""));
+        let draft = draft.unwrap_or_else(|fault| panic!("{fault}\n{block}"));
+        if draft.pins().is_empty() {
+            let value =
+                Document::parse("guide", block, Notation::Yaml).expect("it was read before").root().node().to_value();
+            validate(&schema, &value).unwrap_or_else(|faults| panic!("{faults:?}\n{block}"));
+            shown.extend(draft.kinds().map(str::to_owned));
+        }
+    }
+    let kinds = schema["properties"]["probes"]["items"]["properties"]["probe"]["enum"].as_array().expect("kinds");
+    let kinds: BTreeSet<String> = kinds.iter().filter_map(|kind| kind.as_str().map(str::to_owned)).collect();
+    assert_eq!(shown, kinds);
+    for kind in kinds {
+        assert!(guide.contains(&format!("| `{kind}`")), "the tables leave {kind} out");
+    }
 }
