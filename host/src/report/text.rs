@@ -11,9 +11,9 @@ use super::render::Options;
 use super::view::{self, Band, Group, NOTE};
 
 const INDENT: &str = "    ";
-const GOOD: Style = AnsiColor::Green.on_default();
-const FAIR: Style = AnsiColor::Yellow.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const FAIR: Style = AnsiColor::Yellow.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().dimmed();
 
 /// The lines, each with its newline.
