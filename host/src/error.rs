@@ -26,6 +26,16 @@ impl Error {
         Self::Unfinished(text.into())
     }
 
+    /// The same error, and what it is about before its sentence.
+    #[must_use]
+    pub fn about(self, subject: &str) -> Self {
+        match self {
+            Self::Usage(text) => Self::Usage(format!("{subject}: {text}")),
+            Self::Unfinished(text) => Self::Unfinished(format!("{subject}: {text}")),
+            Self::Interrupted(signal) => Self::Interrupted(signal),
+        }
+    }
+
     /// The exit code of the command.
     pub fn exit_code(&self) -> u8 {
         match self {

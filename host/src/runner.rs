@@ -15,6 +15,7 @@ use crate::session::catalog::Catalog;
 use crate::standard::Standard;
 
 pub use evaluate::{Sink, evaluate};
+pub(crate) use evaluate::{Tracker, check_arguments, check_listed};
 
 /// Where a run stands, for a progress bar. Sent whenever it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,6 +122,14 @@ pub struct Plan {
     pub profile: Profile,
     /// Arguments per tool, as JSON text of each value.
     pub arguments: BTreeMap<String, String>,
+}
+
+impl Plan {
+    /// Every component that will take part.
+    pub fn components(&self) -> impl Iterator<Item = &Loaded> {
+        let battery = self.battery.iter().flat_map(|battery| &battery.components);
+        battery.chain(self.cases.iter().flat_map(|cases| cases.planned.iter().map(|planned| &planned.component)))
+    }
 }
 
 /// A standard and the components that serve it.

@@ -234,18 +234,42 @@ fn what_passed_is_compared_with_the_baseline() {
     }
     let job = Job::new();
     let (before, _) = job.evaluate("--demo", &[]);
-    let gates = [("INPUT_BASELINE", before["report"].as_str()), ("INPUT_FAIL_ON_REGRESSION", "true")];
-    let (same, outcome) = job.evaluate("--demo", &gates);
-    assert_eq!(same["code"], "0", "{}", outcome.stderr);
-    let (worse, outcome) = job.evaluate("--demo\n--broken\nlying-errors", &gates);
-    assert_eq!((worse["code"].as_str(), worse["passed"].as_str()), ("1", "false"), "{}", outcome.stderr);
-    let markdown = |given: &BTreeMap<String, String>| fs::read_to_string(&given["markdown"]).expect("markdown");
-    assert!(markdown(&worse).len() > markdown(&before).len(), "the comparison follows the report");
-    let (ungated, outcome) = job.evaluate("--demo\n--broken\nlying-errors", &gates[..1]);
-    assert_eq!(ungated["code"], "0", "{}", outcome.stderr);
+    let gates = |baseline: &str, gate: &str| -> Vec<(String, String)> {
+        vec![("INPUT_BASELINE".to_owned(), baseline.to_owned()), (gate.to_owned(), "true".to_owned())]
+    };
+    let compare = |baseline: &str, gate: &str| {
+        let gates = gates(baseline, gate);
+        let gates: Vec<(&str, &str)> = gates.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let (given, outcome) = job.evaluate("--demo", &gates);
+        (
+            given["code"].clone(),
+            given["passed"].clone(),
+            fs::read_to_string(&given["markdown"]).expect("markdown"),
+            outcome,
+        )
+    };
+    let alone = fs::read_to_string(&before["markdown"]).expect("markdown");
+    let (code, passed, markdown, outcome) = compare(&before["report"], "INPUT_FAIL_ON_BREAKING");
+    assert_eq!((code.as_str(), passed.as_str()), ("0", "true"), "{}", outcome.stderr);
+    assert!(markdown.starts_with(&alone) && markdown.len() > alone.len(), "the comparison follows the report");
+
+    // A tool that was there before is gone.
+    let mut richer: Value = serde_json::from_slice(&fs::read(&before["report"]).expect("the report")).expect("JSON");
+    let tools = richer["catalog"]["tools"].as_array_mut().expect("tools");
+    let mut more = tools.last().cloned().expect("a tool");
+    more["name"] = "zz_gone".into();
+    tools.push(more);
+    let richer = job.place.file("richer.json", richer.to_string());
+    let richer = richer.to_str().expect("a path");
+    let (code, passed, markdown, outcome) = compare(richer, "INPUT_FAIL_ON_BREAKING");
+    assert_eq!((code.as_str(), passed.as_str()), ("1", "false"), "{}", outcome.stderr);
+    assert!(markdown.contains("zz_gone") && outcome.stdout.contains("zz_gone"), "{markdown}");
+    let (code, _, _, outcome) = compare(richer, "INPUT_FAIL_ON_REGRESSION");
+    assert_eq!(code, "0", "no case regressed: {}", outcome.stderr);
+
     let broken = job.place.file("broken.json", "{}");
-    let (given, _) = job.evaluate("--demo", &[("INPUT_BASELINE", broken.to_str().expect("a path"))]);
-    assert_eq!(given["code"], "2", "a baseline that is no report");
+    let (code, ..) = compare(broken.to_str().expect("a path"), "INPUT_FAIL_ON_BREAKING");
+    assert_eq!(code, "2", "a baseline that is no report");
 }
 
 /// Comments of a pull request as GitHub lists them.

@@ -50,6 +50,11 @@ impl Components {
         self.registry.file(path, None).await
     }
 
+    /// The components that mcpeval brings.
+    pub(super) async fn shipped(&self) -> Result<Vec<Loaded>> {
+        self.registry.shipped().await
+    }
+
     /// All that can be loaded, the battery first.
     pub(super) async fn all(&self) -> Result<Vec<Loaded>> {
         let mut all = self.registry.shipped().await?;

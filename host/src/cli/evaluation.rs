@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::battery::Components;
 use super::settings::Settings;
@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::report::assemble::Assembled;
 use crate::report::corpus::Corpus;
 use crate::report::output::{self, Outputs};
+use crate::report::render::Timings;
+use crate::report::sarif::{self, Rule};
 use crate::runner::{self, Evaluation, Plan};
 
 /// The measurement that counts valid calls without an answer.
@@ -24,20 +26,34 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|error| Error::unfinished(format!("no threads can be started: {error}")))
 }
 
+/// What a run left.
+pub(super) struct Done<T> {
+    pub(super) evaluation: Evaluation,
+    /// How long it took, and each case.
+    timings: Timings,
+    /// What its components may say.
+    rules: Vec<Rule>,
+    /// What was made beside the plan.
+    pub(super) beside: T,
+}
+
 /// Makes a plan with the loaded components and runs it, with a progress line, until it is done or a signal comes.
 pub(super) fn run<T>(
     settings: &Settings,
     prepare: impl AsyncFnOnce() -> Result<(Components, Plan, T)>,
-) -> Result<(Evaluation, Duration, T)> {
+) -> Result<Done<T>> {
     let line = Arc::new(progress::Line::new(settings.quiet));
     let begun = Instant::now();
-    let (evaluation, beside) = signals::until_interrupted(runtime()?, async {
+    let (evaluation, rules, beside) = signals::until_interrupted(runtime()?, async {
         let (components, plan, beside) = prepare().await?;
+        let rules = sarif::rules(plan.components().map(|component| component.manifest.as_ref()));
         let sink = Arc::clone(&line);
         let work = runner::evaluate(plan, components.engine(), Arc::new(move |progress| sink.update(progress)));
-        Ok((Box::pin(line.during(work)).await?, beside))
+        Ok((Box::pin(line.during(work)).await?, rules, beside))
     })?;
-    Ok((evaluation, begun.elapsed(), beside))
+    let cases = evaluation.cases.iter().flatten().map(|run| (run.case.id.clone(), run.elapsed)).collect();
+    let timings = Timings { total: begun.elapsed(), cases };
+    Ok(Done { evaluation, timings, rules, beside })
 }
 
 /// Where the result and what lies beside it go.
@@ -46,26 +62,36 @@ pub(super) struct Delivery<'a> {
     pub(super) outputs: Outputs,
     pub(super) run_log: Option<&'a Path>,
     pub(super) corpus: Option<Corpus>,
+    pub(super) with_timings: bool,
 }
 
 impl Delivery<'_> {
     /// Writes the result and gives the exit code.
-    pub(super) fn finish(mut self, evaluation: &Evaluation, assembled: &Assembled) -> Result<u8> {
+    pub(super) fn finish<T>(mut self, done: Done<T>, assembled: &Assembled) -> Result<u8> {
+        let Done { evaluation, timings, rules, .. } = done;
         let own = assembled.report.readiness.as_ref();
-        self.outputs.text.placement = self.corpus.take().zip(own).map(|(corpus, own)| corpus.place(own));
+        let options = &mut self.outputs.options;
+        options.placement = self.corpus.take().zip(own).map(|(corpus, own)| corpus.place(own));
+        options.timings = self.with_timings.then_some(timings);
+        options.rules = rules;
         // Free text of components and diagnostics.
         let private: Vec<String> = evaluation.log.iter().chain(&assembled.breaches).cloned().collect();
-        if let Some(path) = self.run_log {
-            output::private(path, &private)?;
-        } else if self.settings.verbose > 0 {
-            for line in &private {
-                console::note(line);
-            }
-        }
-        tell(evaluation, assembled);
+        keep_private(self.settings, self.run_log, &private)?;
+        tell(&evaluation, assembled);
         self.outputs.write(&assembled.report)?;
         Ok(assembled.report.exit_code())
     }
+}
+
+/// Writes free text where it was asked for, or shows it with `-v`; otherwise it is dropped.
+pub(super) fn keep_private(settings: &Settings, run_log: Option<&Path>, lines: &[String]) -> Result<()> {
+    if let Some(path) = run_log {
+        return output::private(path, lines);
+    }
+    if settings.verbose > 0 {
+        lines.iter().for_each(|line| console::note(line));
+    }
+    Ok(())
 }
 
 /// What a person should know beside the result: why there is no verdict, and what the server said last.

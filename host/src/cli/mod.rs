@@ -4,14 +4,19 @@ mod battery;
 mod components;
 mod console;
 mod demo;
+mod diff;
 mod evaluation;
+mod guidance;
+mod init;
 mod options;
 mod probe;
 mod progress;
+mod report;
 mod score;
 mod settings;
 mod shell;
 mod signals;
+mod visit;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,10 +55,10 @@ struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 struct Global {
-    /// Configuration [default: $MCPEVAL_CONFIG, else mcpeval.toml in the working directory, if present]
+    /// Configuration [default: `$MCPEVAL_CONFIG`, else mcpeval.toml in the working directory, if present]
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Folder of mcpeval's own files [default: $MCPEVAL_HOME, else ~/.mcp-eval]
+    /// Folder of mcpeval's own files [default: `$MCPEVAL_HOME`, else ~/.mcp-eval]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options", value_hint = ValueHint::DirPath)]
     home: Option<PathBuf>,
     /// Colours, on a terminal only unless always [default: auto]
@@ -81,8 +86,16 @@ enum Command {
     Score(Box<score::Score>),
     /// Run the cases of a manifest, then the battery
     Probe(Box<probe::Probe>),
+    /// Write a first manifest: the cases that a server passes today
+    Init(Box<init::Init>),
+    /// Compare what a server tells its clients to call with what it lists for them
+    Guidance(Box<guidance::Guidance>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
+    /// Render a stored report, or check that it may be shared
+    Report(Box<report::Report>),
+    /// Compare two reports of one server, and gate on what got worse
+    Diff(diff::Diff),
     /// Explain a reason, or list all of them
     Explain(components::Explain),
     /// Print the JSON Schema of a document
@@ -138,7 +151,11 @@ fn run(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Score(score) => score.run(&settings),
         Command::Probe(probe) => probe.run(&settings),
+        Command::Init(init) => init.run(&settings),
+        Command::Guidance(guidance) => guidance.run(&settings),
         Command::Demo(demo) => demo.run(),
+        Command::Report(report) => report.run(&settings),
+        Command::Diff(diff) => diff.run(&settings),
         Command::Explain(explain) => explain.run(&settings),
         Command::Schema(schema) => schema.run(&settings),
         Command::Probes(probes) => probes.run(&settings),

@@ -15,6 +15,7 @@ use crate::manifest::document::DEFAULT_FILES;
 use crate::manifest::{Access, Case, Draft, Manifest};
 use crate::nearest;
 use crate::report::assemble;
+use crate::report::render::Locations;
 use crate::runner::{Cases, Plan, Planned};
 
 const EXAMPLE: &str = "\
@@ -177,9 +178,9 @@ impl Probe {
         let arguments = self.battery.arguments(chosen.named)?;
         let corpus = self.floors.corpus(settings)?;
         let profile = self.battery.profile(settings, chosen.named, &arguments);
-        let mut delivery = Delivery { settings, outputs, run_log, corpus };
+        let mut delivery = Delivery { settings, outputs, run_log, corpus, with_timings: self.report.timings() };
 
-        let (evaluation, elapsed, manifest) = evaluation::run(settings, async move || {
+        let done = evaluation::run(settings, async move || {
             let components = Components::load(&self.components, settings).await?;
             let (manifest, cases) = self.cases.plan(&draft, &components, &self.selection).await?;
             let kinds: Vec<&str> = draft.kinds().collect();
@@ -199,8 +200,8 @@ impl Probe {
             };
             Ok((components, plan, manifest))
         })?;
-        let assembled = assemble::report(&evaluation, chosen.server, &floors, Some(manifest.sha256));
-        delivery.outputs.text.elapsed = self.report.timings().then_some(elapsed);
-        delivery.finish(&evaluation, &assembled)
+        let assembled = assemble::report(&done.evaluation, chosen.server, &floors, Some(done.beside.sha256));
+        delivery.outputs.options.locations = Some(Locations::new(&file, done.beside.lines()));
+        delivery.finish(done, &assembled)
     }
 }

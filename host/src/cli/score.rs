@@ -61,9 +61,9 @@ impl Score {
         let arguments = self.battery.arguments(chosen.named)?;
         let corpus = self.floors.corpus(settings)?;
         let profile = self.battery.profile(settings, chosen.named, &arguments);
-        let mut delivery = Delivery { settings, outputs, run_log, corpus };
+        let delivery = Delivery { settings, outputs, run_log, corpus, with_timings: self.report.timings() };
 
-        let (evaluation, elapsed, ()) = evaluation::run(settings, async move || {
+        let done = evaluation::run(settings, async move || {
             let components = Components::load(&self.components, settings).await?;
             let plan = Plan {
                 target: chosen.target,
@@ -75,8 +75,7 @@ impl Score {
             };
             Ok((components, plan, ()))
         })?;
-        let assembled = assemble::report(&evaluation, chosen.server, &floors, None);
-        delivery.outputs.text.elapsed = self.report.timings().then_some(elapsed);
-        delivery.finish(&evaluation, &assembled)
+        let assembled = assemble::report(&done.evaluation, chosen.server, &floors, None);
+        delivery.finish(done, &assembled)
     }
 }

@@ -95,6 +95,19 @@ impl Draft {
         &self.pins
     }
 
+    /// The line of each case's id, 1-based.
+    ///
+    /// # Errors
+    /// A usage error if a case has none.
+    pub fn lines(&self) -> Result<BTreeMap<String, u64>> {
+        let mut lines = BTreeMap::new();
+        for case in self.document.root().required("probes")?.items()? {
+            let id = case.required("id")?;
+            lines.insert(id.text()?.to_owned(), id.place().line);
+        }
+        Ok(lines)
+    }
+
     /// A usage error about the first case of a kind that is not loaded; `known` are those that could be.
     pub fn unknown<'a>(&self, kind: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Error {
         let sentence = {

@@ -1,5 +1,9 @@
 //! The reports of several targets beside each other.
 
+pub mod text;
+
+use std::collections::{HashMap, HashSet};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -93,7 +97,7 @@ impl Comparison {
     /// no target has are left out.
     pub fn rows(&self) -> Vec<Row<'_>> {
         let mut subjects: Vec<RowSubject<'_>> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for case in self.reports().flat_map(|report| &report.cases) {
             if seen.insert((&case.id, &case.probe)) {
                 subjects.push(RowSubject::Case { id: &case.id, probe: &case.probe });
@@ -108,9 +112,10 @@ impl Comparison {
                 subjects.push(subject);
             }
         }
+        let columns: Vec<Column<'_>> = self.reports().map(Column::of).collect();
         let rows = subjects
             .into_iter()
-            .map(|subject| Row { subject, cells: self.reports().map(|report| cell(report, subject)).collect() });
+            .map(|subject| Row { subject, cells: columns.iter().map(|column| column.cell(subject)).collect() });
         rows.filter(|row| row.cells.iter().any(|cell| *cell != Cell::Absent)).collect()
     }
 
@@ -119,23 +124,33 @@ impl Comparison {
     }
 }
 
-fn cell<'a>(report: &'a Report, subject: RowSubject<'_>) -> Cell<'a> {
-    let unmeasured = || report.readiness_error.map_or(Cell::Absent, |error| Cell::Error(error.0.label()));
-    match subject {
-        RowSubject::Case { id, probe } => {
-            let case = report.cases.iter().find(|case| case.id == *id && case.probe == *probe);
-            case.map_or(Cell::Absent, case_cell)
+/// A report, its cases by id and kind.
+struct Column<'a> {
+    report: &'a Report,
+    cases: HashMap<(&'a CaseId, &'a KindName), &'a Case>,
+}
+
+impl<'a> Column<'a> {
+    fn of(report: &'a Report) -> Self {
+        Self { report, cases: report.cases.iter().map(|case| ((&case.id, &case.probe), case)).collect() }
+    }
+
+    fn cell(&self, subject: RowSubject<'a>) -> Cell<'a> {
+        let report = self.report;
+        let unmeasured = || report.readiness_error.map_or(Cell::Absent, |error| Cell::Error(error.0.label()));
+        match subject {
+            RowSubject::Case { id, probe } => self.cases.get(&(id, probe)).map_or(Cell::Absent, |case| case_cell(case)),
+            RowSubject::Gate => {
+                report.gate.map_or(Cell::Absent, |gate| Cell::Gate { passed: gate.passed, total: gate.total })
+            }
+            RowSubject::Readiness => {
+                report.readiness.as_ref().map_or_else(unmeasured, |readiness| Cell::Score(readiness.score.0))
+            }
+            RowSubject::Area(name) => report.readiness.as_ref().map_or_else(unmeasured, |readiness| {
+                let area = readiness.areas.iter().find(|area| area.name.as_str() == name);
+                area.map_or(Cell::Absent, |area| Cell::Score(area.score.0))
+            }),
         }
-        RowSubject::Gate => {
-            report.gate.map_or(Cell::Absent, |gate| Cell::Gate { passed: gate.passed, total: gate.total })
-        }
-        RowSubject::Readiness => {
-            report.readiness.as_ref().map_or_else(unmeasured, |readiness| Cell::Score(readiness.score.0))
-        }
-        RowSubject::Area(name) => report.readiness.as_ref().map_or_else(unmeasured, |readiness| {
-            let area = readiness.areas.iter().find(|area| area.name.as_str() == name);
-            area.map_or(Cell::Absent, |area| Cell::Score(area.score.0))
-        }),
     }
 }
 
@@ -154,3 +169,6 @@ impl Comparison {
         Ok(super::canonical::document(&value))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What changed between two reports of one server, `mcpeval.probe-diff/v2`.
 
 mod catalog;
+pub mod text;
 
 use std::collections::{HashMap, HashSet};
 
@@ -328,17 +329,14 @@ pub fn compare(baseline: &Report, current: &Report, gates: Gates) -> Result<Judg
 fn compare_readiness(baseline: &Report, current: &Report) -> ReadinessDiff {
     let (then, now) = (baseline.readiness.as_ref(), current.readiness.as_ref());
     let comparable = then.zip(now).is_some_and(|(then, now)| {
-        !baseline.is_legacy()
-            && !current.is_legacy()
-            && then.standard == now.standard
-            && then.measurement_profile.compares_with(&now.measurement_profile)
+        then.standard == now.standard && then.measurement_profile.compares_with(&now.measurement_profile)
     });
-    let score = |readiness: Option<&Readiness>| readiness.map(|readiness| readiness.score);
+    let score = |report: &Report| report.readiness.as_ref().map(|readiness| readiness.score).or(report.legacy_score);
     let standard = |readiness: Option<&Readiness>| readiness.map(|readiness| readiness.standard.clone());
     let profile = |readiness: Option<&Readiness>| readiness.map(|readiness| readiness.measurement_profile.clone());
     ReadinessDiff {
-        baseline: score(then),
-        current: score(now),
+        baseline: score(baseline),
+        current: score(current),
         baseline_standard: standard(then),
         current_standard: standard(now),
         comparable,
@@ -402,14 +400,15 @@ impl ReadinessDiff {
         if let Some((_, which)) = unmeasured.into_iter().find(|(score, _)| score.is_none()) {
             return format!("the {which} holds no score; use reports of runs that measured one");
         }
+        if self.baseline_standard.is_none() || self.current_standard.is_none() {
+            return "a legacy score compares with none of today; measure it again".to_owned();
+        }
         if self.baseline_standard != self.current_standard {
             return "the scores are of different standards; measure both by one".to_owned();
         }
         let differing = self.baseline_profile.as_ref().zip(self.current_profile.as_ref());
-        match differing.and_then(|(then, now)| then.difference(now)) {
-            Some(field) => format!("the scores were measured with different {field}; measure both alike"),
-            None => "a score of an earlier mcpeval compares with none of today; measure it again".to_owned(),
-        }
+        let field = differing.and_then(|(then, now)| then.difference(now)).unwrap_or("profiles");
+        format!("the scores were measured with different {field}; measure both alike")
     }
 }
 
@@ -440,3 +439,6 @@ impl Diff {
         Ok(super::canonical::document(&value))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,10 +11,16 @@ pub mod corpus;
 pub mod diff;
 pub mod document;
 pub mod explain;
+pub mod html;
+pub mod junit;
+pub mod markdown;
 pub mod output;
 pub mod read;
+pub mod render;
+pub mod sarif;
 pub mod schema;
 #[cfg(test)]
 pub(crate) mod tests_support;
 pub mod text;
+pub mod view;
 pub mod words;

@@ -5,17 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::document::Report;
+use super::render::{Format, Options, render};
 use super::text;
 use crate::error::{Error, Result};
-
-/// A rendering.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Lines for people.
-    Text,
-    /// The document itself.
-    Json,
-}
 
 /// What to write and where.
 #[derive(Debug, Clone)]
@@ -26,8 +18,8 @@ pub struct Outputs {
     pub output: Option<PathBuf>,
     /// More renderings.
     pub reports: Vec<(Format, PathBuf)>,
-    /// What the lines for people show.
-    pub text: text::Options,
+    /// What they show.
+    pub options: Options,
 }
 
 impl Outputs {
@@ -37,21 +29,7 @@ impl Outputs {
     /// A usage error if one file is named twice; otherwise unfinished, for want of a folder to write to.
     pub fn check(&self, run_log: Option<&Path>) -> Result<()> {
         let renderings = self.output.iter().chain(self.reports.iter().map(|(_, path)| path)).map(PathBuf::as_path);
-        let paths: Vec<&Path> = renderings.chain(run_log).collect();
-        for path in &paths {
-            if path.is_dir() {
-                return Err(Error::unfinished(format!("{}: this is a folder, not a file to write to", path.display())));
-            }
-            let folder = folder(path);
-            if !folder.is_dir() {
-                return Err(Error::unfinished(format!("{}: there is no folder {}", path.display(), folder.display())));
-            }
-        }
-        let mut places = std::collections::HashSet::new();
-        match paths.into_iter().find(|path| !places.insert(place(path))) {
-            Some(path) => Err(Error::usage(format!("{}: two outputs cannot share one file", path.display()))),
-            None => Ok(()),
-        }
+        check(renderings.chain(run_log))
     }
 
     /// Writes all renderings; files first, so that whoever reads standard output finds them.
@@ -59,15 +37,36 @@ impl Outputs {
     /// # Errors
     /// Unfinished if a file cannot be written.
     pub fn write(&self, report: &Report) -> Result<()> {
-        let plain = text::Options { styled: false, ..self.text.clone() };
+        let plain = Options { styled: false, ..self.options.clone() };
         for (format, path) in &self.reports {
             replace(path, render(report, *format, &plain)?.as_bytes())?;
         }
         match &self.output {
             Some(path) => replace(path, render(report, self.format, &plain)?.as_bytes()),
-            None => stdout(render(report, self.format, &self.text)?.as_bytes()),
+            None => stdout(render(report, self.format, &self.options)?.as_bytes()),
         }
     }
+}
+
+/// Checks that files could be written.
+///
+/// # Errors
+/// A usage error if one file is named twice; otherwise unfinished, for want of a folder to write to.
+pub fn check<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<()> {
+    let mut places = std::collections::HashSet::new();
+    for path in paths {
+        if path.is_dir() {
+            return Err(Error::unfinished(format!("{}: this is a folder, not a file to write to", path.display())));
+        }
+        let folder = folder(path);
+        if !folder.is_dir() {
+            return Err(Error::unfinished(format!("{}: there is no folder {}", path.display(), folder.display())));
+        }
+        if !places.insert(place(path)) {
+            return Err(Error::usage(format!("{}: two outputs cannot share one file", path.display())));
+        }
+    }
+    Ok(())
 }
 
 /// Where a path leads, however it is spelt.
@@ -75,17 +74,6 @@ fn place(path: &Path) -> PathBuf {
     let folder = folder(path).canonicalize().unwrap_or_else(|_| folder(path));
     let named = path.file_name().map_or_else(|| path.to_owned(), |name| folder.join(name));
     named.canonicalize().unwrap_or(named)
-}
-
-/// One rendering.
-///
-/// # Errors
-/// See [`Report::to_json`].
-pub fn render(report: &Report, format: Format, options: &text::Options) -> Result<String> {
-    match format {
-        Format::Text => Ok(text::render(report, options)),
-        Format::Json => report.to_json(),
-    }
 }
 
 /// Writes a result to standard output. A reader that has gone is no fault.
@@ -163,7 +151,7 @@ mod tests {
     use super::*;
 
     fn outputs(output: Option<PathBuf>, reports: Vec<(Format, PathBuf)>) -> Outputs {
-        Outputs { format: Format::Json, output, reports, text: text::Options { styled: true, ..Default::default() } }
+        Outputs { format: Format::Json, output, reports, options: Options { styled: true, ..Options::default() } }
     }
 
     #[test]

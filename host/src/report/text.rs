@@ -2,44 +2,32 @@
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
-use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 
 use super::corpus::Placement;
-use super::document::{AreaReport, CATALOG_TOKENS, Case, LostCheck, Measured, Report, Subject, measurement};
-use crate::outcome::NoVerdict;
+use super::document::{CATALOG_TOKENS, Case, CaseResult, Report};
+use super::render::Options;
+use super::view::{self, Band, Group, NOTE};
 
-/// Subjects shown of one group of losses, unless all are asked for.
-pub const SUBJECTS_SHOWN: usize = 8;
 const INDENT: &str = "    ";
-const GOOD: Style = AnsiColor::Green.on_default();
-const FAIR: Style = AnsiColor::Yellow.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const FAIR: Style = AnsiColor::Yellow.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().dimmed();
-
-/// What to show.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// No hints.
-    pub brief: bool,
-    /// Every subject, score and count.
-    pub full: bool,
-    /// The measured time of the run; it is not share-safe.
-    pub elapsed: Option<Duration>,
-    /// Price of a million tokens, in US dollars, at least 0.
-    pub price_per_mtok: Option<f64>,
-    /// Where the server stands among others.
-    pub placement: Option<Placement>,
-    /// Colours, for a terminal.
-    pub styled: bool,
-}
 
 /// The lines, each with its newline.
 pub fn render(report: &Report, options: &Options) -> String {
     let mut lines = Lines { out: String::new(), options, hinted: HashSet::new() };
     // Writing to a string cannot fail.
     _ = lines.report(report);
+    lines.out
+}
+
+/// The lines about losses alone.
+pub(super) fn losses(report: &Report, options: &Options) -> String {
+    let mut lines = Lines { out: String::new(), options, hinted: HashSet::new() };
+    _ = lines.losses(report);
     lines.out
 }
 
@@ -75,16 +63,17 @@ impl<'a> Lines<'a> {
             writeln!(self.out, "{} gate {}/{}", report.server, gate.passed, gate.total)?;
         }
         self.readiness(report)?;
-        for group in groups(areas(report)) {
-            self.loss(&group)?;
-        }
+        self.losses(report)?;
         self.floors(report)?;
         self.placement(report)?;
         if report.readiness.is_some() || report.readiness_error.is_some() {
-            writeln!(self.out, "note these checks are structural; semantic correctness needs a reviewed oracle")?;
+            writeln!(self.out, "note {NOTE}")?;
         }
-        if let Some(elapsed) = self.options.elapsed {
-            writeln!(self.out, "timing total_ms={} not share-safe", elapsed.as_millis())?;
+        if let Some(timings) = &self.options.timings {
+            for (id, time) in &timings.cases {
+                writeln!(self.out, "timing case={id} ms={} not share-safe", time.as_millis())?;
+            }
+            writeln!(self.out, "timing total_ms={} not share-safe", timings.total.as_millis())?;
         }
         Ok(())
     }
@@ -93,13 +82,13 @@ impl<'a> Lines<'a> {
         if self.options.styled { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
 
-    fn verdict(&self, verdict: &str) -> String {
+    fn verdict(&self, verdict: CaseResult) -> String {
         let style = match verdict {
-            "pass" => GOOD,
-            "fail" => BAD,
-            _ => FAIR,
+            CaseResult::Pass => GOOD,
+            CaseResult::Fail => BAD,
+            CaseResult::Error => FAIR,
         };
-        self.paint(style, verdict)
+        self.paint(style, verdict.word())
     }
 
     fn hint(&mut self, reason: &'a str, hint: &str) -> fmt::Result {
@@ -112,14 +101,7 @@ impl<'a> Lines<'a> {
 
     fn case(&mut self, case: &'a Case) -> fmt::Result {
         let reason = case.reason.as_ref();
-        let errored = reason.is_some_and(|reason| NoVerdict::from_label(reason.as_str()).is_some());
-        let verdict = self.verdict(if case.passed {
-            "pass"
-        } else if errored {
-            "error"
-        } else {
-            "fail"
-        });
+        let verdict = self.verdict(case.result());
         write!(self.out, "{} {} {verdict} attempts={}", case.id, case.probe, case.attempts)?;
         if let Some(first_failure) = case.first_failure {
             write!(self.out, " first_failure={first_failure}")?;
@@ -128,11 +110,8 @@ impl<'a> Lines<'a> {
             write!(self.out, " reason={reason}")?;
         }
         for (name, value) in &case.measurements {
-            match value {
-                Measured::Whole(value) => write!(self.out, " {name}={value}")?,
-                Measured::Number(value) => write!(self.out, " {name}={value}")?,
-                Measured::Word(word) => write!(self.out, " {name}={word}")?,
-                Measured::PerTool(_) => {}
+            if let Some(value) = view::scalar(value) {
+                write!(self.out, " {name}={value}")?;
             }
         }
         if let Some(detail) = &case.detail {
@@ -148,10 +127,10 @@ impl<'a> Lines<'a> {
     fn readiness(&mut self, report: &'a Report) -> fmt::Result {
         let server = &report.server;
         if let Some(readiness) = &report.readiness {
-            let style = match readiness.score.0 {
-                80.. => GOOD,
-                50.. => FAIR,
-                _ => BAD,
+            let style = match Band::from(readiness.score) {
+                Band::Good => GOOD,
+                Band::Fair => FAIR,
+                Band::Poor => BAD,
             };
             let score = self.paint(style, format_args!("{}/100", readiness.score.0));
             write!(self.out, "{server} readiness {score} {}", readiness.standard)?;
@@ -184,50 +163,33 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    fn loss(&mut self, group: &[&'a LostCheck]) -> fmt::Result {
-        let Some(first) = group.first() else { return Ok(()) };
+    fn losses(&mut self, report: &'a Report) -> fmt::Result {
+        view::groups(view::areas(report), self.options.full).iter().try_for_each(|group| self.loss(group))
+    }
+
+    fn loss(&mut self, group: &Group<'a>) -> fmt::Result {
         let lost = self.paint(FAIR, "lost");
-        write!(self.out, "{lost} {} {} count={}", first.id, first.reason, group.len())?;
-        if group.len() == 1 || self.options.full {
-            let scores: Vec<String> = group.iter().map(|check| check.score.0.to_string()).collect();
-            write!(self.out, " score={}", scores.join(","))?;
-            let observed: Vec<String> =
-                group.iter().filter_map(|check| check.observed).map(|observed| observed.to_string()).collect();
-            if observed.len() == group.len() {
-                write!(self.out, " observed={}", observed.join(","))?;
+        write!(self.out, "{lost} {} {} count={}", group.check, group.reason, group.count)?;
+        for (name, numbers) in [("score", view::listed(&group.scores)), ("observed", view::listed(&group.observed))] {
+            if !numbers.is_empty() {
+                write!(self.out, " {name}={numbers}")?;
             }
         }
-        let tools: Vec<&str> = group.iter().filter_map(|check| check.tool.as_ref()).map(Subject::as_str).collect();
-        let shown = if self.options.full { tools.len() } else { tools.len().min(SUBJECTS_SHOWN) };
-        if let Some(names) = tools.get(..shown).filter(|names| !names.is_empty()) {
-            write!(self.out, " tools={}", names.join(","))?;
-            if tools.len() > shown {
-                write!(self.out, "(+{})", tools.len() - shown)?;
-            }
+        if !group.subjects.is_empty() {
+            write!(self.out, " tools={}", group.subjects.join(","))?;
+        }
+        if group.more > 0 {
+            write!(self.out, "(+{})", group.more)?;
         }
         self.out.push('\n');
-        self.hint(first.reason.as_str(), first.hint.as_str())
+        self.hint(group.reason.as_str(), group.hint.as_str())
     }
 
     fn floors(&mut self, report: &Report) -> fmt::Result {
-        let Some(gate) = &report.readiness_gate else { return Ok(()) };
-        let readiness = report.readiness.as_ref();
-        let score = gate
-            .min_score
-            .map(|floor| ("score", readiness.map(|readiness| readiness.observed(gate.exclude_latency)), floor));
-        let areas = gate.min_areas.iter().map(|(name, floor)| {
-            let area = readiness.and_then(|readiness| readiness.areas.iter().find(|area| area.name.as_str() == name));
-            (name.as_str(), area.map(|area| area.observed(gate.exclude_latency)), *floor)
-        });
-        for (subject, observed, floor) in score.into_iter().chain(areas) {
-            let verdict = match observed {
-                Some(observed) if observed >= floor => "pass",
-                Some(_) => "fail",
-                None => "error",
-            };
-            let observed = observed.map_or_else(|| "none".to_owned(), |observed| observed.0.to_string());
-            let verdict = self.verdict(verdict);
-            writeln!(self.out, "floor {subject} observed={observed} floor={} {verdict}", floor.0)?;
+        for floor in view::floors(report) {
+            let observed = floor.observed.map_or_else(|| "none".to_owned(), |observed| observed.0.to_string());
+            let verdict = self.verdict(floor.result);
+            writeln!(self.out, "floor {} observed={observed} floor={} {verdict}", floor.subject, floor.floor.0)?;
         }
         Ok(())
     }
@@ -242,47 +204,25 @@ impl<'a> Lines<'a> {
                 writeln!(self.out, "corpus score={} rank={}/{}", place.value, place.rank, place.of)?;
             }
         }
-        let tokens = measurement(areas(report), CATALOG_TOKENS);
-        if let (Some(price), Some(tokens)) = (self.options.price_per_mtok, tokens) {
-            #[expect(clippy::cast_precision_loss, reason = "a count of tokens is far below 2^52")]
-            let cost = tokens as f64 * price / 1e6;
-            writeln!(self.out, "cost {CATALOG_TOKENS}={tokens} usd_per_mtok={price} usd={cost:.6}")?;
+        let price = self.options.price_per_mtok;
+        if let Some((price, cost)) = price.and_then(|price| Some((price, view::cost(report, price)?))) {
+            writeln!(self.out, "cost {CATALOG_TOKENS}={} usd_per_mtok={price} usd={:.6}", cost.tokens, cost.usd)?;
         }
         Ok(())
     }
 }
 
-/// The areas that have a score, of a finished battery or not.
-fn areas(report: &Report) -> &[AreaReport] {
-    match (&report.readiness, &report.readiness_partial) {
-        (Some(readiness), _) => &readiness.areas,
-        (None, Some(partial)) => &partial.areas,
-        (None, None) => &[],
-    }
-}
-
-/// Losses of the same check and reason, in the order of their first.
-fn groups(areas: &[AreaReport]) -> Vec<Vec<&LostCheck>> {
-    let mut places = std::collections::HashMap::new();
-    let mut groups: Vec<Vec<&LostCheck>> = Vec::new();
-    for check in areas.iter().flat_map(|area| &area.checks) {
-        let place = *places.entry((check.id.as_str(), check.reason.as_str())).or_insert(groups.len());
-        match groups.get_mut(place) {
-            Some(group) => group.push(check),
-            None => groups.push(vec![check]),
-        }
-    }
-    groups
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::time::Duration;
 
     use super::super::assemble::{Floors, assemble};
-    use super::super::document::{BoundName, CaseId, Detail, Gate, Hint, KindName, Label, Reason};
+    use super::super::document::{BoundName, CaseId, Detail, Gate, Hint, KindName, Label, Measured, Reason};
+    use super::super::render::Timings;
     use super::super::tests_support::{Example, lost, stopped};
     use super::*;
+    use crate::outcome::NoVerdict;
 
     fn report(example: &Example, floors: &Floors) -> Report {
         assemble(&example.facts(), Label::new("shop").unwrap(), floors).report
@@ -381,15 +321,19 @@ note these checks are structural; semantic correctness needs a reviewed oracle
         let options = Options {
             brief: true,
             price_per_mtok: Some(2.5),
-            elapsed: Some(Duration::from_millis(1234)),
+            timings: Some(Timings {
+                total: Duration::from_millis(1234),
+                cases: BTreeMap::from([("search-fast".to_owned(), Duration::from_millis(56))]),
+            }),
             ..Options::default()
         };
         let text = render(&report(&Example::worked(), &floors), &options);
-        let tail: Vec<&str> = text.lines().rev().take(6).collect();
+        let tail: Vec<&str> = text.lines().rev().take(7).collect();
         assert_eq!(
             tail,
             [
                 "timing total_ms=1234 not share-safe",
+                "timing case=search-fast ms=56 not share-safe",
                 "note these checks are structural; semantic correctness needs a reviewed oracle",
                 "cost catalog_tokens=3000 usd_per_mtok=2.5 usd=0.007500",
                 "floor coverage observed=67 floor=10 pass",

@@ -1,5 +1,6 @@
 //! What is written and where.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -8,8 +9,8 @@ use super::super::console;
 use super::super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::nearest;
-use crate::report::output::{self, Outputs};
-use crate::report::text;
+use crate::report::output::Outputs;
+use crate::report::render::{self, Locations};
 
 /// What is written and where.
 #[derive(Debug, Args)]
@@ -30,12 +31,15 @@ pub(in crate::cli) struct ReportOptions {
     /// Every tool, score and count of every loss
     #[arg(long)]
     full: bool,
-    /// Add the measured time to text; it is not share-safe
+    /// Add measured times to text, junit and html; they are not share-safe
     #[arg(long)]
     timings: bool,
     /// Price of a million tokens, to show what the catalog costs
     #[arg(long, value_name = "USD", value_parser = price)]
     price_per_mtok: Option<f64>,
+    /// File that sarif places results in where there is no manifest
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    anchor: Option<PathBuf>,
 }
 
 /// A rendering, as an option names it.
@@ -45,19 +49,31 @@ pub(in crate::cli) enum Format {
     Text,
     /// The report document
     Json,
+    /// For comments and job summaries
+    Markdown,
+    /// For code scanning, SARIF 2.1.0
+    Sarif,
+    /// For test results of CI
+    Junit,
+    /// A page for people, without scripts
+    Html,
 }
 
-impl From<Format> for output::Format {
+impl From<Format> for render::Format {
     fn from(format: Format) -> Self {
         match format {
             Format::Text => Self::Text,
             Format::Json => Self::Json,
+            Format::Markdown => Self::Markdown,
+            Format::Sarif => Self::Sarif,
+            Format::Junit => Self::Junit,
+            Format::Html => Self::Html,
         }
     }
 }
 
 impl ReportOptions {
-    /// Whether the measured time is wanted.
+    /// Whether measured times are wanted.
     pub(in crate::cli) fn timings(&self) -> bool {
         self.timings
     }
@@ -79,13 +95,13 @@ impl ReportOptions {
             format: self.format(settings)?.into(),
             output: self.output.clone(),
             reports: self.report.iter().map(|(format, path)| ((*format).into(), path.clone())).collect(),
-            text: text::Options {
+            options: render::Options {
                 brief: self.brief || defaults.brief,
                 full: self.full || defaults.full,
-                elapsed: None,
                 price_per_mtok: self.price_per_mtok.or(defaults.price_per_mtok),
-                placement: None,
                 styled: self.output.is_none() && console::stdout_is_styled(),
+                locations: self.anchor.as_deref().map(|anchor| Locations::new(anchor, BTreeMap::new())),
+                ..render::Options::default()
             },
         };
         outputs.check(run_log)?;
@@ -96,7 +112,8 @@ impl ReportOptions {
 fn report(text: &str) -> Result<(Format, PathBuf), String> {
     let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or("must be F=FILE")?;
     let format = Format::from_str(format, false).map_err(|_| {
-        let names = ["text", "json"];
+        let values: Vec<_> = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect();
+        let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
         format!("F must be one of {}{}", names.join(", "), nearest::hint(format, names))
     })?;
     Ok((format, PathBuf::from(path)))

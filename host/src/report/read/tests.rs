@@ -213,7 +213,7 @@ fn a_document_of_the_first_version_shows_its_score_as_legacy() {
         report.cases[0].hint.as_ref().unwrap().as_str(),
         "What latency-budget-exceeded means, and what to change."
     );
-    let shown = super::super::text::render(&report, &super::super::text::Options::default());
+    let shown = super::super::text::render(&report, &super::super::render::Options::default());
     assert!(shown.contains("\nshop gate 1/2\nshop readiness legacy 50/100\n"), "{shown}");
     let again = report.to_json().unwrap();
     assert_eq!(read_text(&again).unwrap(), report, "it is written as what it is");
