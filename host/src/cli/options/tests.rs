@@ -188,9 +188,9 @@ fn the_file_names_the_renderings_that_there_are() {
 #[test]
 fn renderings_come_from_the_defaults() {
     let outputs = line("-- node --x").report.outputs(&settings(FILE), None).unwrap();
-    assert_eq!((outputs.text.brief, outputs.text.full, outputs.text.price_per_mtok), (true, false, Some(3.0)));
+    assert_eq!((outputs.options.brief, outputs.options.full, outputs.options.price_per_mtok), (true, false, Some(3.0)));
     let given = line("--price-per-mtok 5 --full -- node").report.outputs(&settings(FILE), None).unwrap();
-    assert_eq!((given.text.full, given.text.price_per_mtok), (true, Some(5.0)));
+    assert_eq!((given.options.full, given.options.price_per_mtok), (true, Some(5.0)));
 }
 
 #[test]
