@@ -369,7 +369,7 @@ fn optional<T>(at: &At<'_>, key: &str, read: impl Fn(&At<'_>) -> Result<T>) -> R
 }
 
 fn flag(at: &At<'_>, key: &str) -> Result<bool> {
-    Ok(optional(at, key, |at| at.boolean())?.unwrap_or_default())
+    at.optional(key)?.map_or(Ok(false), |field| field.boolean())
 }
 
 fn startup_timeout(at: &At<'_>) -> Result<Option<u32>> {

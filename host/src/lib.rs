@@ -19,6 +19,7 @@
 //! | [`manifest`] | the cases that a server's author commits, and the rules of their access |
 //! | [`standard`] | areas and weights to a score |
 //! | [`runner`] | plan, preflight, runs, events |
+//! | [`guidance`] | what a server tells its clients to call, against what it lists for them |
 //! | [`report`] | documents and renderings |
 //! | [`demo`] | a good server, and the same with one fault |
 //! | [`cli`] | commands, options, help |
@@ -29,6 +30,7 @@ pub mod config;
 pub mod demo;
 pub mod error;
 pub mod guest;
+pub mod guidance;
 pub mod ledger;
 pub mod manifest;
 pub mod nearest;

@@ -15,6 +15,7 @@ use crate::session::catalog::Catalog;
 use crate::standard::Standard;
 
 pub use evaluate::{Sink, evaluate};
+pub(crate) use evaluate::{Tracker, check_arguments, check_listed};
 
 /// Where a run stands, for a progress bar. Sent whenever it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

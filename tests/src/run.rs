@@ -239,6 +239,19 @@ impl Place {
         Running::start(self.score_command(options, server)).finish(PATIENCE)
     }
 
+    /// Runs `mcpeval COMMAND OPTIONS -- fixture-server NAME`.
+    pub fn on(&self, command: &str, options: &[&str], server: &str) -> Outcome {
+        let mut command = self.mcpeval([command]);
+        command.args(options).args(["--", self.programs.server, server]);
+        Running::start(command).finish(PATIENCE)
+    }
+
+    /// Runs `mcpeval COMMAND OPTIONS --url` on a fixture server over HTTP.
+    pub fn on_http(&self, command: &str, options: &[&str], server: &str) -> Outcome {
+        let fixture = self.serve(server);
+        self.run([&[command][..], options, &["--url", &fixture.url]].concat())
+    }
+
     /// Scores a fixture server over HTTP.
     pub fn score_http(&self, options: &[&str], server: &str) -> Outcome {
         let fixture = self.serve(server);

@@ -67,6 +67,18 @@ fn every_fixture_has_a_name_of_its_own_and_a_row_or_a_test() {
         "linger-own-session",
         "tools-1000",
         "tools-3000",
+        "tools-by-capability",
+        "drops-with-roots",
+        "dies-with-sampling",
+        "page-lost-with-roots",
+        "refuses-capabilities",
+        "asks-before-listing",
+        "asks-on-stream",
+        "faults-first",
+        "dies-for-good",
+        "tools-4200-failing",
+        "names-without-letter",
+        "paths",
     ];
     let mut seen = BTreeSet::new();
     for fixture in servers::all() {

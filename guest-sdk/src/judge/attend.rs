@@ -18,13 +18,13 @@ const MAX_UNREAD: usize = 256;
 pub fn attend<T>(
     session: &Session,
     pending: &Pending,
-    mut heed: impl FnMut(Incoming) -> Result<ControlFlow<T>, Fault>,
+    mut heed: impl FnMut(&Incoming) -> Result<ControlFlow<T>, Fault>,
 ) -> Result<ControlFlow<T, Answer>, Fault> {
     loop {
         // A server may go on sending: the request's own end is looked for after every message.
         let lost = match session.receive(LISTEN_MS) {
             Ok(None) => None,
-            Ok(Some(incoming)) => match heed(incoming)? {
+            Ok(Some(incoming)) => match heed(&incoming)? {
                 ControlFlow::Break(found) => return Ok(ControlFlow::Break(found)),
                 ControlFlow::Continue(()) => None,
             },
@@ -45,12 +45,12 @@ pub fn attend<T>(
 /// A refusal of the host, or a fault of `heed`.
 pub fn unread<T>(
     session: &Session,
-    mut heed: impl FnMut(Incoming) -> Result<ControlFlow<T>, Fault>,
+    mut heed: impl FnMut(&Incoming) -> Result<ControlFlow<T>, Fault>,
 ) -> Result<ControlFlow<T>, Fault> {
     for _ in 0..MAX_UNREAD {
         match session.receive(0) {
             Ok(Some(incoming)) => {
-                if let ControlFlow::Break(found) = heed(incoming)? {
+                if let ControlFlow::Break(found) = heed(&incoming)? {
                     return Ok(ControlFlow::Break(found));
                 }
             }

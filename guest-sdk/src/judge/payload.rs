@@ -67,9 +67,10 @@ fn is_unreadable(message: View<'_>) -> bool {
     id.is_none_or(View::is_null) && code.is_some_and(|code| UNREADABLE.contains(&code))
 }
 
-fn unreadable(incoming: Incoming) -> Result<ControlFlow<ExchangeId>, Fault> {
+/// Stops at a refusal of the call by an error for no request in particular.
+fn refusal(incoming: &Incoming) -> ControlFlow<ExchangeId> {
     let refused = incoming.kind == IncomingKind::StrayReply && is_unreadable(incoming.message.view());
-    Ok(if refused { ControlFlow::Break(incoming.exchange) } else { ControlFlow::Continue(()) })
+    if refused { ControlFlow::Break(incoming.exchange) } else { ControlFlow::Continue(()) }
 }
 
 fn is_client_error(status: u16) -> bool {
@@ -103,7 +104,9 @@ pub fn payload(target: &Target, session: &Session, params: &Json) -> Result<Payl
     // What lies there from earlier says nothing about this call.
     let _: ControlFlow<()> = unread(session, |_| Ok(ControlFlow::Continue(())))?;
     let began = target.remaining().millis;
-    let outcome = session.start("tools/call", params).and_then(|pending| attend(session, &pending, unreadable));
+    let outcome = session
+        .start("tools/call", params)
+        .and_then(|pending| attend(session, &pending, |incoming| Ok(refusal(incoming))));
     let (latency_ms, handling, exchange) = match outcome {
         Ok(ControlFlow::Continue(answer)) => {
             let (latency_ms, exchange) = (answer.elapsed_us / 1000, answer.exchange);

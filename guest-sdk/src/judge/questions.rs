@@ -96,8 +96,8 @@ impl Inquiry {
         let mut evidence = Vec::new();
         // The fault of a reply that the server did not take explains a call that does not end.
         let (mut replied, mut untaken) = (false, None);
-        let mut heed = |incoming: Incoming| {
-            if !self.is_question(&incoming) {
+        let mut heed = |incoming: &Incoming| {
+            if !self.is_question(incoming) {
                 return Ok(ControlFlow::Continue(()));
             }
             asked += 1;

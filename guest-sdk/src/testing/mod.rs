@@ -465,6 +465,41 @@ impl Script {
     }
 }
 
+/// What a probe declares, to be tested.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declared {
+    /// Name of the kind.
+    pub kind: String,
+    /// JSON Schema of the case fields.
+    pub config: Value,
+    /// Ids of the checks.
+    pub checks: Vec<String>,
+    /// Label and hint of each reason.
+    pub reasons: Vec<(String, String)>,
+    /// Whether cases may call declared writers.
+    pub access: Access,
+}
+
+impl Declared {
+    /// Reads the probe's manifest.
+    ///
+    /// # Panics
+    ///
+    /// When it breaks a rule that a host applies.
+    pub fn of<P: Probe>() -> Self {
+        let manifest = P::manifest();
+        let manifest = manifest.contract();
+        manifest_rules(manifest);
+        Self {
+            kind: manifest.kind.clone(),
+            config: serde_json::from_str(&manifest.config_schema).expect("the rules have seen to it"),
+            checks: manifest.checks.iter().map(|check| check.id.clone()).collect(),
+            reasons: manifest.reasons.iter().map(|reason| (reason.label.clone(), reason.hint.clone())).collect(),
+            access: manifest.access,
+        }
+    }
+}
+
 /// The rules a host applies to a manifest when it loads a component.
 ///
 /// # Panics

@@ -41,7 +41,7 @@ Exit codes:
 
 /// A rendering of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ListFormat {
+pub(super) enum ListFormat {
     /// Lines for people
     Text,
     /// A JSON document
@@ -168,7 +168,10 @@ fn all(options: &ComponentOptions, settings: &Settings) -> Result<Vec<Loaded>> {
 /// A loaded component of that name, else the file at that path.
 async fn find(components: &Components, name: &str) -> Result<Loaded> {
     let all = components.all().await?;
-    if let Some(found) = all.iter().find(|component| Shown::from(*component).is(name)) {
+    // A kind may have the name of an area, which then needs its prefix.
+    let goes_by = |component: &&Loaded| Shown::from(*component).names().iter().any(|own| own == name);
+    let is = |component: &&Loaded| Shown::from(*component).is(name);
+    if let Some(found) = all.iter().find(goes_by).or_else(|| all.iter().find(is)) {
         return Ok(found.clone());
     }
     let path = Path::new(name);

@@ -1,11 +1,14 @@
 //! Commands, options, help. One file per group of commands; what they do lives elsewhere.
 
 mod battery;
+mod compare;
 mod components;
 mod console;
 mod demo;
 mod diff;
 mod evaluation;
+mod guidance;
+mod init;
 mod options;
 mod probe;
 mod progress;
@@ -14,6 +17,7 @@ mod score;
 mod settings;
 mod shell;
 mod signals;
+mod visit;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -52,10 +56,10 @@ struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 struct Global {
-    /// Configuration [default: $MCPEVAL_CONFIG, else mcpeval.toml in the working directory, if present]
+    /// Configuration [default: `$MCPEVAL_CONFIG`, else mcpeval.toml in the working directory, if present]
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Folder of mcpeval's own files [default: $MCPEVAL_HOME, else ~/.mcp-eval]
+    /// Folder of mcpeval's own files [default: `$MCPEVAL_HOME`, else ~/.mcp-eval]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options", value_hint = ValueHint::DirPath)]
     home: Option<PathBuf>,
     /// Colours, on a terminal only unless always [default: auto]
@@ -83,6 +87,12 @@ enum Command {
     Score(Box<score::Score>),
     /// Run the cases of a manifest, then the battery
     Probe(Box<probe::Probe>),
+    /// Write a first manifest: the cases that a server passes today
+    Init(Box<init::Init>),
+    /// Compare what a server tells its clients to call with what it lists for them
+    Guidance(Box<guidance::Guidance>),
+    /// Run the same checks on several targets at the same time
+    Compare(Box<compare::Compare>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
     /// Render a stored report, or check that it may be shared
@@ -144,6 +154,9 @@ fn run(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Score(score) => score.run(&settings),
         Command::Probe(probe) => probe.run(&settings),
+        Command::Compare(compare) => compare.run(&settings),
+        Command::Init(init) => init.run(&settings),
+        Command::Guidance(guidance) => guidance.run(&settings),
         Command::Demo(demo) => demo.run(),
         Command::Report(report) => report.run(&settings),
         Command::Diff(diff) => diff.run(&settings),

@@ -249,8 +249,9 @@ impl Broken {
             let id = RequestId::String(format!("{}-again-{copy}", message.id).into());
             JsonRpcMessage::Request(JsonRpcRequest::new(id, message.request.clone()))
         });
+        // The question whose answer ends the call comes last, so that all of them are out before it can.
         let mut messages: Vec<_> = copies.collect();
-        messages.insert(0, JsonRpcMessage::Request(message));
+        messages.push(JsonRpcMessage::Request(message));
         messages
     }
 }

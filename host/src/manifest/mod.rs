@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`document`] | the file: version, timeout, sandboxes, components, the common fields of a case |
 //! | [`fields`] | a kind's own fields, checked against the schema that its component declares |
+//! | [`scaffold`] | the first manifest of a server |
 //! | [`schema`] | the JSON Schema of manifests with the kinds that are loaded |
 
 pub mod document;
 mod fields;
+pub mod scaffold;
 pub mod schema;
 
 use std::collections::BTreeMap;

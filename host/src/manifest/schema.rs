@@ -14,14 +14,12 @@ pub fn schema(manifests: &[&probes::Manifest]) -> Value {
         manifests.iter().copied().filter(|manifest| manifest.areas().is_empty()).collect();
     kinds.sort_by(|left, right| left.kind.cmp(&right.kind));
     let names: Vec<&str> = kinds.iter().map(|manifest| manifest.kind.as_str()).collect();
-    let cases: Vec<Value> = kinds
-        .iter()
-        .map(|manifest| {
-            json!({
-                "if": {"type": "object", "properties": {"probe": {"const": manifest.kind}}, "required": ["probe"]},
-                "then": case(manifest)
-            })
-        })
+    let known = json!({"required": ["probe", "id", "access"], "properties": {"probe": {"enum": names}}});
+    let cases: Vec<Value> = std::iter::once(known)
+        .chain(kinds.iter().map(|manifest| {
+            let is_kind = json!({"properties": {"probe": {"const": manifest.kind}}, "required": ["probe"]});
+            json!({"if": is_kind, "then": case(manifest)})
+        }))
         .collect();
     json!({
         "type": "object",
@@ -59,12 +57,7 @@ pub fn schema(manifests: &[&probes::Manifest]) -> Value {
             "probes": {
                 "type": "array",
                 "minItems": 1,
-                "items": {
-                    "type": "object",
-                    "required": ["probe", "id", "access"],
-                    "properties": {"probe": {"enum": names}},
-                    "allOf": cases
-                }
+                "items": {"type": "object", "allOf": cases}
             }
         }
     })

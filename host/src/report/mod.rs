@@ -22,5 +22,6 @@ pub mod schema;
 #[cfg(test)]
 pub(crate) mod tests_support;
 pub mod text;
+pub mod trend;
 pub mod view;
 pub mod words;

@@ -40,11 +40,13 @@ pub enum Document {
     Corpus,
     /// `mcpeval.toml`.
     Config,
+    /// `mcpeval.guidance-report/v1`.
+    Guidance,
 }
 
 impl Document {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Manifest,
         Self::Report,
         Self::Diff,
@@ -53,6 +55,7 @@ impl Document {
         Self::Arguments,
         Self::Corpus,
         Self::Config,
+        Self::Guidance,
     ];
 
     /// Its name.
@@ -66,6 +69,7 @@ impl Document {
             Self::Arguments => "arguments",
             Self::Corpus => "corpus",
             Self::Config => "config",
+            Self::Guidance => "guidance",
         }
     }
 
@@ -80,6 +84,7 @@ impl Document {
             Self::Arguments => "arguments per tool for --arguments",
             Self::Corpus => "mcpeval.corpus/v1, scores of other servers for --corpus",
             Self::Config => "mcpeval.toml, defaults, targets and components for --config",
+            Self::Guidance => "mcpeval.guidance-report/v1, what a server tells and gives to clients of several kinds",
         }
     }
 
@@ -105,6 +110,7 @@ impl Document {
             Self::Arguments => json!({"type": "object", "additionalProperties": {"type": "object"}}),
             Self::Corpus => corpus(),
             Self::Config => crate::config::schema::schema(),
+            Self::Guidance => generated::<crate::guidance::Guidance>(),
         };
         if let Value::Object(fields) = &mut schema {
             fields.insert("$schema".to_owned(), DIALECT.into());

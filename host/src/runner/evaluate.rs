@@ -201,7 +201,7 @@ impl Desk<'_> {
 }
 
 /// A name that a complete catalog does not list is the operator's mistake.
-pub(super) fn check_listed(tool: &str, catalog: &Catalog, place: &str) -> Result<()> {
+pub(crate) fn check_listed(tool: &str, catalog: &Catalog, place: &str) -> Result<()> {
     if catalog.find(tool).is_some() || !catalog.is_complete() {
         return Ok(());
     }
@@ -211,7 +211,7 @@ pub(super) fn check_listed(tool: &str, catalog: &Catalog, place: &str) -> Result
 }
 
 /// Every tool of the operator's arguments is listed, callable and satisfied. Values are never quoted.
-fn check_arguments(arguments: &BTreeMap<String, String>, catalog: &Catalog, policy: &Policy) -> Result<()> {
+pub(crate) fn check_arguments(arguments: &BTreeMap<String, String>, catalog: &Catalog, policy: &Policy) -> Result<()> {
     for (tool, given) in arguments {
         let place = "--arguments";
         check_listed(tool, catalog, place)?;
@@ -248,25 +248,25 @@ pub(super) fn unmet_need<'a>(manifest: &'a Manifest, session: &Session, transpor
 }
 
 /// Where the evaluation stands.
-pub(super) struct Tracker {
+pub(crate) struct Tracker {
     sink: Sink,
     ledger: Arc<Ledger>,
     now: Mutex<Progress>,
 }
 
 impl Tracker {
-    fn new(sink: Sink, ledger: Arc<Ledger>) -> Self {
+    pub(crate) fn new(sink: Sink, ledger: Arc<Ledger>) -> Self {
         Self { sink, ledger, now: Mutex::default() }
     }
 
-    pub(super) fn step(&self, step: &str) {
+    pub(crate) fn step(&self, step: &str) {
         self.change(|progress| {
             step.clone_into(&mut progress.step);
             (progress.finished, progress.total) = (0, 0);
         });
     }
 
-    fn count(&self, finished: u32, total: u32) {
+    pub(crate) fn count(&self, finished: u32, total: u32) {
         self.change(|progress| (progress.finished, progress.total) = (finished, total));
     }
 

@@ -13,6 +13,20 @@ use crate::session::{Context, Fault, Session, Target as Server, listing};
 use crate::wire::http::HttpWire;
 use crate::wire::sandbox::{Guardian, Scratch};
 
+/// Wait for every answer but the handshake's, where nobody asks for another.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What work on a site brought, and what is left of it for people.
+#[derive(Debug)]
+pub(crate) struct Visit<T> {
+    /// What it brought.
+    pub outcome: Result<T>,
+    /// The server's last stderr bytes, for stderr only.
+    pub stderr: Vec<u8>,
+    /// Diagnostics, for the private run log.
+    pub log: Vec<String>,
+}
+
 /// The server, and what exists beside it while it is evaluated.
 pub(crate) struct Site {
     /// The server.
@@ -43,6 +57,18 @@ impl Site {
                 Ok(Self { server, place, _scratch: Some(scratch), _guardian: Some(guardian) })
             }
         }
+    }
+
+    /// Does some work on a server, and leaves nothing of it behind. `Err` if nothing could be made ready for it.
+    pub(crate) async fn visit<T>(
+        target: Target,
+        startup_timeout: Duration,
+        work: impl AsyncFnOnce(&Self) -> Result<T>,
+    ) -> Result<Visit<T>> {
+        let site = Self::prepare(target, startup_timeout)?;
+        let outcome = work(&site).await;
+        site.server.end().await;
+        Ok(Visit { outcome, stderr: site.stderr(), log: site.server.hub().transcript.lines() })
     }
 
     /// Opens the conversation that runs share and lists the catalog on it. No tool is listed before, so none may be

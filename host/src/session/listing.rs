@@ -165,7 +165,7 @@ fn declares_tools(greeting: &str) -> bool {
 }
 
 /// Compiling the schemas of a page is work for a thread that may block.
-async fn read_entries(tools: Vec<Box<RawValue>>, first: usize) -> Vec<Entry> {
+pub(crate) async fn read_entries(tools: Vec<Box<RawValue>>, first: usize) -> Vec<Entry> {
     let reading = tokio::task::spawn_blocking(move || {
         tools.iter().enumerate().map(|(index, raw)| read_entry(raw.get(), first + index)).collect()
     });

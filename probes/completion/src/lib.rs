@@ -23,16 +23,17 @@ fn count(result: View<'_>) -> Option<u32> {
     strings.then(|| u32::try_from(values.len()).unwrap_or(u32::MAX))
 }
 
-/// What an answer comes to.
-fn judge(answer: &Answer, argument: &str, max_values: u32) -> Result<(), Finding> {
-    let result = answer.reply.as_ref().map_err(|error| {
-        let text = error.view().member("message").and_then(View::string).unwrap_or_default();
-        Finding::fail(VALUES, if text.contains(argument) { UNKNOWN } else { INVALID })
-    })?;
-    match count(result.view()) {
-        None => Err(Finding::fail(VALUES, INVALID)),
-        Some(count) if count > max_values => Err(Finding::fail(BOUNDED, FLOOD).observed(count)),
-        Some(_) => Ok(()),
+/// What is wrong with an answer.
+fn judge(answer: &Answer, argument: &str, max_values: u32) -> Option<Finding> {
+    match &answer.reply {
+        Err(error) => {
+            let text = error.view().member("message").and_then(View::string).unwrap_or_default();
+            Some(Finding::fail(VALUES, if text.contains(argument) { UNKNOWN } else { INVALID }))
+        }
+        Ok(result) => match count(result.view()) {
+            None => Some(Finding::fail(VALUES, INVALID)),
+            Some(count) => (count > max_values).then(|| Finding::fail(BOUNDED, FLOOD).observed(count)),
+        },
     }
 }
 
@@ -100,8 +101,8 @@ impl Probe for Completion {
         };
         trial.attempt([answer.exchange]);
         Ok(match judge(&answer, &argument, max_values) {
-            Ok(()) => trial.pass(),
-            Err(finding) => trial.fail(finding),
+            None => trial.pass(),
+            Some(finding) => trial.fail(finding),
         })
     }
 }

@@ -141,16 +141,16 @@ mod tests {
         reason
     }
 
-    fn asks_with(params: Value) -> Value {
+    fn asks_with(params: &Value) -> Value {
         json!({"jsonrpc": "2.0", "id": 7, "method": "elicitation/create", "params": params})
     }
 
-    fn form_of(properties: Value) -> Value {
+    fn form_of(properties: &Value) -> Value {
         json!({"message": "Which?", "requestedSchema": {"type": "object", "properties": properties}})
     }
 
     fn asks() -> Value {
-        asks_with(form_of(json!({"color": {"type": "string"}})))
+        asks_with(&form_of(&json!({"color": {"type": "string"}})))
     }
 
     fn done() -> Reply {
@@ -181,12 +181,12 @@ mod tests {
             json!({"a": {"type": "array", "items": {"type": "string", "enum": ["x", "y"]}}}),
             json!({"a": {"type": "array", "items": {"anyOf": [{"const": "x", "title": "X"}]}}}),
         ] {
-            let run = run_as("accept", done().before(IncomingKind::Request, asks_with(form_of(properties.clone()))));
+            let run = run_as("accept", done().before(IncomingKind::Request, asks_with(&form_of(&properties))));
             assert_eq!(judged(&run), None, "{properties}");
         }
-        let mut explicit = form_of(json!({}));
+        let mut explicit = form_of(&json!({}));
         explicit["mode"] = json!("form");
-        assert_eq!(judged(&run_as("accept", done().before(IncomingKind::Request, asks_with(explicit)))), None);
+        assert_eq!(judged(&run_as("accept", done().before(IncomingKind::Request, asks_with(&explicit)))), None);
     }
 
     #[test]
@@ -201,16 +201,16 @@ mod tests {
             requested(json!({"type": "object"})),
             requested(json!({"properties": {}})),
             requested(json!({"type": "object", "properties": {}, "required": 7})),
-            form_of(json!({"a": {"type": "object", "properties": {}}})),
-            form_of(json!({"a": {"type": "array", "items": {"type": "string"}}})),
-            form_of(json!({"a": {"type": "array", "items": {"enum": [1]}}})),
-            form_of(json!({"a": {"type": "array"}})),
-            form_of(json!({"a": {}})),
-            form_of(json!({"a": true})),
+            form_of(&json!({"a": {"type": "object", "properties": {}}})),
+            form_of(&json!({"a": {"type": "array", "items": {"type": "string"}}})),
+            form_of(&json!({"a": {"type": "array", "items": {"enum": [1]}}})),
+            form_of(&json!({"a": {"type": "array"}})),
+            form_of(&json!({"a": {}})),
+            form_of(&json!({"a": true})),
             json!({"mode": "url", "message": "Go", "url": "https://example.com", "elicitationId": "1"}),
         ] {
             for respond in ["accept", "cancel"] {
-                let run = run_as(respond, done().before(IncomingKind::Request, asks_with(params.clone())));
+                let run = run_as(respond, done().before(IncomingKind::Request, asks_with(&params)));
                 assert_eq!(judged(&run).as_deref(), Some(INVALID), "{params}");
                 assert_eq!(run.replied[0].outcome.as_ref().unwrap_err()["code"], -32602);
             }
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_form_that_cannot_be_filled_in_is_invalid() {
-        let never = asks_with(form_of(json!({"never": {"type": "string"}})));
+        let never = asks_with(&form_of(&json!({"never": {"type": "string"}})));
         let accepted = run_as("accept", done().before(IncomingKind::Request, never.clone()));
         assert_eq!(judged(&accepted).as_deref(), Some(INVALID));
         assert_eq!(judged(&run_as("decline", done().before(IncomingKind::Request, never))), None);

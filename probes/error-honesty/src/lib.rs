@@ -52,8 +52,8 @@ impl Probe for ErrorHonesty {
             )
             .reason(
                 RETRYABILITY_MISMATCH,
-                "The error does not say the retryable that the case expects, or says both. Put a boolean retryable into the data \
-                 of a JSON-RPC error: true only if the same call can succeed later.",
+                "The error's retryable is not what the case expects, is missing, or is said twice and differently. Put a boolean \
+                 retryable into the data of a JSON-RPC error: true only if the same call can succeed later.",
                 &[RETRYABLE],
             )
             .reason(

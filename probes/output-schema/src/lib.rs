@@ -94,40 +94,47 @@ mod tests {
 
     use super::*;
 
-    /// Names and numbers are valid, other members are not.
-    fn run(declared: Option<Value>, reply: Reply) -> Run {
-        let mut tool = json!({"name": "t", "inputSchema": {}, "annotations": {"readOnlyHint": true}});
-        if let Some(declared) = declared {
-            tool["outputSchema"] = declared;
-        }
+    fn tool() -> Value {
+        json!({"name": "t", "inputSchema": {}, "annotations": {"readOnlyHint": true}})
+    }
+
+    fn declaring(output: Value) -> Value {
+        let mut tool = tool();
+        tool["outputSchema"] = output;
+        tool
+    }
+
+    fn strict() -> Value {
+        declaring(json!({"type": "object", "required": ["n"]}))
+    }
+
+    /// Content is valid if its `n` is a number.
+    fn run(tool: Value, reply: Reply) -> Run {
         Script::new([json!({"name": "other"}), tool])
-            .on_validate(|schema, instance| match instance["n"].is_number() && schema.is_object() {
-                true => Ok(()),
-                false => Err(vec!["/n: type".to_owned()]),
+            .on_validate(|schema, instance| {
+                let valid = schema.is_object() && instance["n"].is_number();
+                if valid { Ok(()) } else { Err(vec!["/n: type".to_owned()]) }
             })
             .on_request(move |_| reply.clone())
             .run::<OutputSchema>(json!({"tool": "t"}))
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "made for json!")]
     fn structured(content: Value) -> Reply {
         Reply::result(json!({"content": [], "structuredContent": content}))
     }
 
-    fn schema() -> Option<Value> {
-        Some(json!({"type": "object", "required": ["n"]}))
-    }
-
     #[test]
     fn valid_content_passes() {
-        let run = run(schema(), structured(json!({"n": 1})));
+        let run = run(strict(), structured(json!({"n": 1})));
         assert_eq!(run.lost(), []);
         assert_eq!(run.outcome.unwrap(), Outcome { attempts: 1, first_failure: None });
     }
 
     #[test]
     fn without_a_schema_nothing_is_called() {
-        for declared in [None, Some(json!(null))] {
-            let run = run(declared, Reply::fault(Cause::Closed));
+        for tool in [tool(), declaring(json!(null))] {
+            let run = run(tool, Reply::fault(Cause::Closed));
             assert_eq!(run.requests(), 0);
             assert_eq!(run.outcome.unwrap(), Outcome { attempts: 0, first_failure: None });
         }
@@ -135,23 +142,22 @@ mod tests {
 
     #[test]
     fn each_reason_can_be_given() {
-        let no_schema = Some(json!("object"));
-        for (declared, reply, check, reason) in [
-            (schema(), Reply::error(-32603, "no"), SUCCESS, "unexpected-outcome"),
+        for (tool, reply, check, reason) in [
+            (strict(), Reply::error(-32603, "no"), SUCCESS, "unexpected-outcome"),
             (
-                schema(),
+                strict(),
                 Reply::result(json!({"isError": true, "structuredContent": {"n": 1}})),
                 SUCCESS,
                 "unexpected-outcome",
             ),
-            (schema(), Reply::result(json!({"content": []})), PRESENT, MISSING),
-            (schema(), structured(json!(null)), PRESENT, MISSING),
-            (schema(), structured(json!({"m": 1})), FIELDS, FIELD_MISSING),
-            (schema(), structured(json!({"n": "1"})), VALID, INVALID),
-            (schema(), structured(json!([1])), VALID, INVALID),
-            (no_schema, structured(json!({"n": 1})), VALID, INVALID),
+            (strict(), Reply::result(json!({"content": []})), PRESENT, MISSING),
+            (strict(), structured(json!(null)), PRESENT, MISSING),
+            (strict(), structured(json!({"m": 1})), FIELDS, FIELD_MISSING),
+            (strict(), structured(json!({"n": "1"})), VALID, INVALID),
+            (strict(), structured(json!([1])), VALID, INVALID),
+            (declaring(json!("object")), structured(json!({"n": 1})), VALID, INVALID),
         ] {
-            let run = run(declared, reply);
+            let run = run(tool, reply);
             assert_eq!(run.lost(), [(check.into(), Some("t".into()), reason.into())]);
             assert_eq!(run.outcome.unwrap(), Outcome { attempts: 1, first_failure: Some(1) });
         }
@@ -159,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_call_without_answer_is_no_verdict() {
-        let run = run(schema(), Reply::fault(Cause::TimedOut));
+        let run = run(strict(), Reply::fault(Cause::TimedOut));
         assert_eq!(run.outcome.unwrap_err().cause, Cause::TimedOut);
         assert!(run.findings.is_empty());
     }

@@ -37,6 +37,16 @@ fn a_component_imports_what_it_calls_and_no_more() {
         ("catalog", &["log", "report", "session", "types"]),
         ("context", &["log", "report", "session", "types"]),
         ("exercise", &["log", "report", "schema", "session", "types"]),
+        ("discovery-cost", &["log", "report", "session", "types"]),
+        ("token-cost", &["log", "report", "session", "types"]),
+        ("schema-guessability", &["log", "report", "schema", "session", "types"]),
+        ("instruction-fidelity", &["log", "report", "schema", "session", "text", "types"]),
+        ("degradation-over-n", &["log", "report", "session", "types"]),
+        ("latency-budget", &["log", "report", "session", "types"]),
+        ("error-honesty", &["log", "report", "session", "types"]),
+        ("output-schema", &["log", "report", "schema", "session", "types"]),
+        ("state-recovery", &["log", "report", "session", "types"]),
+        ("workflow", &["log", "report", "schema", "session", "text", "types"]),
     ] {
         let expected = called.iter().map(|interface| format!("mcpeval:probe/{interface}@0.1.0"));
         assert_eq!(imports(&component(name)).unwrap(), expected.collect(), "{name}");

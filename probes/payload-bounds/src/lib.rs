@@ -106,8 +106,8 @@ mod tests {
         lost
     }
 
-    fn loss(check: &str, reason: &str) -> Option<(String, String)> {
-        Some((check.to_owned(), reason.to_owned()))
+    fn loss(check: &str, reason: &str) -> (String, String) {
+        (check.to_owned(), reason.to_owned())
     }
 
     fn done() -> Reply {
@@ -148,7 +148,7 @@ mod tests {
             stray_then_silence(-32700),
         ] {
             assert_eq!(lost(refusal.clone(), false), None, "{refusal:?}");
-            assert_eq!(lost(refusal, true), loss(OUTCOME, UNEXPECTED_OUTCOME.label));
+            assert_eq!(lost(refusal, true), Some(loss(OUTCOME, UNEXPECTED_OUTCOME.label)));
         }
         let run = run(script(move |_| stray_then_silence(-32700)), 10, false);
         assert_eq!(run.number("latency_ms"), Some(40.0), "by the run's clock where no answer came");
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn no_answer_is_unhandled() {
         for fault in [Cause::Closed, Cause::TimedOut, Cause::Status(502), Cause::TooLarge] {
-            assert_eq!(lost(Reply::fault(fault), false), loss(ANSWERED, UNHANDLED), "{fault:?}");
+            assert_eq!(lost(Reply::fault(fault), false), Some(loss(ANSWERED, UNHANDLED)), "{fault:?}");
         }
-        assert_eq!(lost(Reply::result(json!([])), false), loss(ANSWERED, UNHANDLED));
+        assert_eq!(lost(Reply::result(json!([])), false), Some(loss(ANSWERED, UNHANDLED)));
     }
 
     #[test]
@@ -170,8 +170,8 @@ mod tests {
                 Script::new([tool]).on_request(move |sent| if sent.method == "ping" { pong.clone() } else { done() });
             run(script, 10, true).lost().pop().map(|(check, _, reason)| (check, reason))
         };
-        assert_eq!(pinged(Reply::fault(Cause::Closed)), loss(ALIVE, UNHANDLED));
-        assert_eq!(pinged(Reply::fault(Cause::TimedOut)), loss(ALIVE, UNHANDLED));
+        assert_eq!(pinged(Reply::fault(Cause::Closed)), Some(loss(ALIVE, UNHANDLED)));
+        assert_eq!(pinged(Reply::fault(Cause::TimedOut)), Some(loss(ALIVE, UNHANDLED)));
         assert_eq!(pinged(Reply::error(-32601, "no such method")), None, "any reply is a sign of life");
         assert_eq!(pinged(Reply::fault(Cause::Malformed)), None);
     }

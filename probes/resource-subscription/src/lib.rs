@@ -56,8 +56,8 @@ impl Listener<'_> {
     fn request(&mut self, method: &str, params: impl Params) -> Result<Answer, Fault> {
         let session = self.session;
         let pending = session.start(method, params)?;
-        let heed = |incoming: Incoming| {
-            self.heed(&incoming);
+        let heed = |incoming: &Incoming| {
+            self.heed(incoming);
             Ok(ControlFlow::<Infallible>::Continue(()))
         };
         match attend(session, &pending, heed)? {

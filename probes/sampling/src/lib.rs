@@ -115,12 +115,12 @@ mod tests {
         reason
     }
 
-    fn asks_with(params: Value) -> Value {
+    fn asks_with(params: &Value) -> Value {
         json!({"jsonrpc": "2.0", "id": "q", "method": "sampling/createMessage", "params": params})
     }
 
     fn asks() -> Value {
-        asks_with(json!({"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 1}))
+        asks_with(&json!({"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 1}))
     }
 
     fn done() -> Reply {
@@ -160,14 +160,14 @@ mod tests {
             json!({"messages": asks()["params"]["messages"], "maxTokens": 0}),
             json!({"messages": asks()["params"]["messages"], "maxTokens": "9"}),
         ] {
-            let run = run(done().before(IncomingKind::Request, asks_with(params.clone())));
+            let run = run(done().before(IncomingKind::Request, asks_with(&params)));
             assert_eq!(judged(&run).as_deref(), Some(INVALID), "{params}");
             assert_eq!(run.replied[0].outcome.as_ref().unwrap_err()["code"], -32602);
         }
         let bare = json!({"jsonrpc": "2.0", "id": "q", "method": "sampling/createMessage"});
         assert_eq!(judged(&run(done().before(IncomingKind::Request, bare))).as_deref(), Some(INVALID));
         let blocks = message(json!({"role": "assistant", "content": [{"type": "text", "text": "?"}]}));
-        assert_eq!(judged(&run(done().before(IncomingKind::Request, asks_with(blocks)))), None);
+        assert_eq!(judged(&run(done().before(IncomingKind::Request, asks_with(&blocks)))), None);
     }
 
     #[test]

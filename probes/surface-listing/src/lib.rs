@@ -52,10 +52,10 @@ impl Probe for SurfaceListing {
                 trial.attempt([answer.exchange]);
                 Ok(answer)
             };
-            let list = follow(surface.key, max_pages, ask, |_| None::<()>)?;
-            items = items.saturating_add(list.items);
-            pages = pages.saturating_add(list.pages);
-            lost = match list.end {
+            let followed = follow(surface.key, max_pages, ask, |_| None::<()>)?;
+            items = items.saturating_add(followed.items);
+            pages = pages.saturating_add(followed.pages);
+            lost = match followed.end {
                 End::Reached | End::Declined(()) => None,
                 End::Invalid => Some(Finding::fail(ENVELOPE, INVALID_ENVELOPE)),
                 End::Repeated => Some(Finding::fail(ENDS, STALLED_CURSOR)),
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    fn run(declared: Value, max_pages: u32, answer: impl FnMut(&Sent) -> Reply + 'static) -> Run {
+    fn run(declared: &Value, max_pages: u32, answer: impl FnMut(&Sent) -> Reply + 'static) -> Run {
         let greeting = json!({"protocolVersion": "2025-11-25", "capabilities": declared});
         Script::new([]).greeting(greeting).on_request(answer).run::<SurfaceListing>(json!({"max_pages": max_pages}))
     }
@@ -114,14 +114,14 @@ mod tests {
 
     #[test]
     fn declared_surfaces_are_listed_to_their_end() {
-        let run = run(json!({"resources": {}, "prompts": {}}), 2, good);
+        let run = run(&json!({"resources": {}, "prompts": {}}), 2, good);
         assert_eq!((run.lost(), ended(&run)), (vec![], (3, None)));
         assert_eq!((run.number("tool_count"), run.number("pages")), (Some(4.0), Some(3.0)));
     }
 
     #[test]
     fn nothing_declared_is_nothing_to_judge() {
-        let run = run(json!({"tools": {}, "prompts": null}), 1, good);
+        let run = run(&json!({"tools": {}, "prompts": null}), 1, good);
         assert_eq!((ended(&run), run.requests(), run.findings.len()), ((0, None), 0, 0));
     }
 
@@ -132,32 +132,32 @@ mod tests {
             Reply::result(json!({"prompts": {}})),
             Reply::result(json!({"prompts": [], "nextCursor": 2})),
         ] {
-            let bad = run(json!({"prompts": {}}), 9, move |_| reply.clone());
+            let bad = run(&json!({"prompts": {}}), 9, move |_| reply.clone());
             assert_eq!((lost(&bad), ended(&bad)), (vec![INVALID_ENVELOPE.to_owned()], (1, Some(1))));
         }
     }
 
     #[test]
     fn the_first_lost_surface_decides() {
-        let bad = run(json!({"resources": {}, "prompts": {}}), 9, |_| Reply::result(json!({"prompts": []})));
+        let bad = run(&json!({"resources": {}, "prompts": {}}), 9, |_| Reply::result(json!({"prompts": []})));
         assert_eq!((lost(&bad), bad.methods()), (vec![INVALID_ENVELOPE.to_owned()], vec!["resources/list"]));
     }
 
     #[test]
     fn a_cursor_must_end() {
-        let endless = run(json!({"resources": {}}), 1, good);
+        let endless = run(&json!({"resources": {}}), 1, good);
         assert_eq!((lost(&endless), ended(&endless)), (vec![STALLED_CURSOR.to_owned()], (1, Some(1))));
         let bound = endless.loss(ENDS, None).unwrap().bound.clone().unwrap();
         assert_eq!((bound.limit, bound.observed), (1, 2));
         let again = |_: &Sent| Reply::result(json!({"prompts": [], "nextCursor": "x"}));
-        let stalled = run(json!({"prompts": {}}), 1_000, again);
+        let stalled = run(&json!({"prompts": {}}), 1_000, again);
         assert_eq!((lost(&stalled), ended(&stalled)), (vec![STALLED_CURSOR.to_owned()], (2, Some(2))));
         assert_eq!(stalled.loss(ENDS, None).unwrap().bound, None);
     }
 
     #[test]
     fn without_an_answer_there_is_no_verdict() {
-        let run = run(json!({"prompts": {}}), 9, |_| Reply::fault(Cause::Closed));
+        let run = run(&json!({"prompts": {}}), 9, |_| Reply::fault(Cause::Closed));
         assert_eq!(run.outcome.unwrap_err().cause, Cause::Closed);
     }
 }

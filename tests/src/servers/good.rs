@@ -54,6 +54,8 @@ pub struct Message {
     pub id: Option<Value>,
     /// Its parameters.
     pub params: Value,
+    /// The result in a response; null in anything else.
+    pub result: Value,
     /// Length of its text in bytes.
     pub size: usize,
     /// Whether it is the third valid call of `get_price`, which is also its last.
@@ -69,6 +71,7 @@ impl Message {
             method: object.get("method").and_then(Value::as_str).unwrap_or_default().to_owned(),
             id: object.get("id").cloned(),
             params: object.get("params").cloned().unwrap_or_default(),
+            result: object.get("result").cloned().unwrap_or_default(),
             size: text.len(),
             last: false,
         })
@@ -99,6 +102,8 @@ pub struct Good {
     pub page: usize,
     /// Declared capabilities.
     pub capabilities: Value,
+    /// What the client of the newest session declared.
+    pub client: Value,
     /// Valid calls so far, by tool.
     pub calls: BTreeMap<String, u32>,
     journal: Option<File>,
@@ -113,6 +118,7 @@ impl Good {
             tools: vec![find_item(), get_price(), delete_item()],
             page: usize::MAX,
             capabilities: json!({"tools": {}}),
+            client: Value::Null,
             calls: BTreeMap::new(),
             journal,
         }
@@ -126,10 +132,19 @@ impl Good {
         }
     }
 
+    /// Whether a line of the journal begins so.
+    pub fn journal_holds(&self, beginning: &str) -> bool {
+        let text = std::env::var_os(JOURNAL).and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        text.lines().any(|line| line.starts_with(beginning))
+    }
+
     /// Notes a message and counts it if it is a valid call.
     pub fn receive(&mut self, message: &mut Message) {
         let tool = message.tool().to_owned();
         self.note(format!("{} {tool}", message.method).trim_end());
+        if message.method == "initialize" {
+            self.client = message.params["capabilities"].clone();
+        }
         let valid = self.entry(&tool).is_some_and(|entry| fits(&entry["inputSchema"], message.arguments()));
         if valid && message.is_request() {
             let count = self.calls.entry(tool.clone()).or_default();

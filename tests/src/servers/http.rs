@@ -90,12 +90,12 @@ impl Exchange<'_> {
     }
 
     /// Begins an event stream, to be sent in chunks.
-    fn begin_events(&mut self) -> io::Result<()> {
+    pub(super) fn begin_events(&mut self) -> io::Result<()> {
         let headers = self.headers("text/event-stream");
         write!(self.stream, "HTTP/1.1 200 OK\r\n{headers}Transfer-Encoding: chunked\r\n\r\n")
     }
 
-    fn chunk(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn chunk(&mut self, bytes: &[u8]) -> io::Result<()> {
         write!(self.stream, "{:x}\r\n", bytes.len())?;
         self.stream.write_all(bytes)?;
         self.stream.write_all(b"\r\n")

@@ -232,7 +232,7 @@ fn needs_ping(good: &mut Good) {
 }
 
 /// Sends a request of the server's own and reads until its reply.
-fn ask(number: u32, method: &str, line: &mut Vec<u8>) -> Option<Value> {
+pub(super) fn ask(number: u32, method: &str, line: &mut Vec<u8>) -> Option<Value> {
     let id = Value::from(format!("{method}-{number}"));
     write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}\n").as_bytes()).ok()?;
     while next_line(line) {

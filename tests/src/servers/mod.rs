@@ -8,6 +8,7 @@
 //! | [`answers`] | sins of what is answered |
 //! | [`lines`] | sins of how the bytes of an answer look on standard output |
 //! | [`lives`] | sins of the process: start, end, floods, children, signals |
+//! | [`profiles`] | sins that only some clients see, and catalogs for a first manifest |
 //! | [`http`] | the HTTP loop, and the sins of status lines, headers, bodies and streams |
 
 pub mod answers;
@@ -16,6 +17,7 @@ pub mod good;
 pub mod http;
 pub mod lines;
 pub mod lives;
+pub mod profiles;
 pub mod stdio;
 
 use std::process::ExitCode;
@@ -57,9 +59,16 @@ impl Fixture {
 
 /// All fixture servers.
 pub fn all() -> impl Iterator<Item = &'static Fixture> {
-    [good::FIXTURES, catalogs::FIXTURES, answers::FIXTURES, lines::FIXTURES, lives::FIXTURES, http::FIXTURES]
-        .into_iter()
-        .flatten()
+    let all = [
+        good::FIXTURES,
+        catalogs::FIXTURES,
+        answers::FIXTURES,
+        lines::FIXTURES,
+        lives::FIXTURES,
+        profiles::FIXTURES,
+        http::FIXTURES,
+    ];
+    all.into_iter().flatten()
 }
 
 /// The fixture of that name.

@@ -216,7 +216,6 @@ impl Terms<'_> {
     ///
     /// # Errors
     /// A usage error if its address is refused or a variable of a header is not set.
-    #[expect(dead_code, reason = "for commands that reach several targets at the same time")]
     pub(in crate::cli) fn named(self, reach: &Reach) -> Result<Target> {
         match reach {
             Reach::Url { url, headers_env } => self.http(url, &[], headers_env),

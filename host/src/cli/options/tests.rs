@@ -176,11 +176,21 @@ fn choices_of_the_battery_come_from_the_target_and_the_defaults() {
 }
 
 #[test]
+fn the_file_names_the_renderings_that_there_are() {
+    use clap::ValueEnum as _;
+    let names: Vec<String> = super::report::Format::value_variants()
+        .iter()
+        .filter_map(|format| format.to_possible_value().map(|value| value.get_name().to_owned()))
+        .collect();
+    assert_eq!(names, crate::config::FORMATS);
+}
+
+#[test]
 fn renderings_come_from_the_defaults() {
     let outputs = line("-- node --x").report.outputs(&settings(FILE), None).unwrap();
-    assert_eq!((outputs.text.brief, outputs.text.full, outputs.text.price_per_mtok), (true, false, Some(3.0)));
+    assert_eq!((outputs.options.brief, outputs.options.full, outputs.options.price_per_mtok), (true, false, Some(3.0)));
     let given = line("--price-per-mtok 5 --full -- node").report.outputs(&settings(FILE), None).unwrap();
-    assert_eq!((given.text.full, given.text.price_per_mtok), (true, Some(5.0)));
+    assert_eq!((given.options.full, given.options.price_per_mtok), (true, Some(5.0)));
 }
 
 #[test]
