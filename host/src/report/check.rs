@@ -1,4 +1,5 @@
-//! Whether a stored document may be shared: every string in it must be of a class that may (docs, share-safety).
+//! Whether a stored document may be shared: every string in it must be a constant, a label, a
+//! digest, or a word that a component declares.
 //!
 //! The grammar of each place comes from the document's own schema; what components can say comes from those that are
 //! loaded. It takes any JSON that claims to be a report, also one that no reader would accept.
