@@ -36,7 +36,7 @@ pub(super) struct Report {
     /// A report of at most 64 MiB; - is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     document: PathBuf,
-    /// Name every string that must not be shared, by its JSON Pointer; also takes what diff and compare wrote
+    /// Name every string that must not be shared, by its JSON Pointer; also takes what diff, compare and guidance wrote
     #[arg(
         long,
         conflicts_with_all =
