@@ -1,12 +1,15 @@
 //! From bytes to a component that can be run: what it is, whether this host speaks its contract, what it imports.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest as _, Sha256};
 
 use super::cache::Slot;
 use super::engine::Engine;
 use super::limits;
+use super::state::State;
+use super::v0_1::WireProbePre;
 use crate::probes::{Digest, Power};
 
 /// The contract this host speaks: `mcpeval:probe/probe@MAJOR.MINOR.x`.
@@ -24,6 +27,8 @@ pub struct Component {
     pub(super) wants_wasi: bool,
     /// Powers below the protocol that it imports.
     pub powers: BTreeSet<Power>,
+    /// Its imports, looked up once for all runs.
+    pub(super) linked: Arc<OnceLock<WireProbePre<State>>>,
 }
 
 impl std::fmt::Debug for Component {
@@ -133,7 +138,7 @@ fn inspect(engine: &Engine, inner: wasmtime::component::Component) -> Result<Com
             }
         }
     }
-    Ok(Component { inner, wants_wasi, powers })
+    Ok(Component { inner, wants_wasi, powers, linked: Arc::default() })
 }
 
 /// Major and minor of a version.

@@ -169,16 +169,26 @@ fn store(engine: &Engine, state: State) -> Store<State> {
 async fn instantiate(
     engine: &Engine,
     component: &Component,
-    powers: &BTreeSet<Power>,
+    granted: &BTreeSet<Power>,
     store: &mut Store<State>,
 ) -> wasmtime::Result<v0_1::WireProbe> {
-    let mut linker = Linker::new(&engine.inner);
-    v0_1::link(&mut linker, powers)?;
-    if component.wants_wasi {
-        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    if !component.powers.is_subset(granted) {
+        return Err(wasmtime::Error::msg("it imports a power that it was not granted"));
     }
+    let linked = match component.linked.get() {
+        Some(linked) => linked,
+        None => component.linked.get_or_init({
+            let mut linker = Linker::new(&engine.inner);
+            v0_1::link(&mut linker, &component.powers)?;
+            if component.wants_wasi {
+                wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+            }
+            let imports = v0_1::WireProbePre::new(linker.instantiate_pre(&component.inner)?)?;
+            || imports
+        }),
+    };
     store.data().clock.resume();
-    v0_1::WireProbe::instantiate_async(store, &component.inner, &linker).await
+    linked.instantiate_async(store).await
 }
 
 /// The cause of a trap in one line.

@@ -29,7 +29,7 @@ mod bindings {
     });
 }
 
-pub(super) use bindings::WireProbe;
+pub(super) use bindings::{WireProbe, WireProbePre};
 use bindings::mcpeval::probe::{http, log, pipe, report, schema, session as wit, text, types};
 pub(super) use types::{Case, Manifest};
 
