@@ -3,6 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`servers`] | fixture servers with one sin each |
+//! | [`cases`] | the table of what must come of each kind of case |
 //! | [`guests`] | hostile components |
 //! | [`run`] | running the program under test in a place of its own, with bounded waits |
 //! | [`real`] | pinned servers and toolchains of other authors |
@@ -12,6 +13,7 @@
 //! | [`expect`] | the table of what each server must lose |
 //! | [`machine`] | which processes are left |
 
+pub mod cases;
 pub mod expect;
 pub mod guests;
 pub mod machine;

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 use wait4::{ResUse, Wait4 as _};
 
@@ -197,6 +198,11 @@ impl Place {
         path
     }
 
+    /// The program of the fixture servers.
+    pub fn fixture(&self) -> &'static str {
+        self.programs.server
+    }
+
     /// A command with the environment of this place.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -262,6 +268,28 @@ impl Place {
     pub fn score_url(&self, options: &[&str], url: &str) -> Outcome {
         let mut command = self.mcpeval(["score", "--format", "json"]);
         command.args(options).args(["--url", url]);
+        Running::start(command).finish(PATIENCE)
+    }
+
+    /// `mcpeval probe --format json OPTIONS --manifest FILE -- fixture-server NAME`.
+    pub fn probe_command(&self, manifest: &Path, options: &[&str], server: &str) -> Command {
+        let mut command = self.mcpeval(["probe", "--format", "json"]);
+        command.args(options).arg("--manifest").arg(manifest).args(["--", self.programs.server, server]);
+        command
+    }
+
+    /// Runs the cases of a manifest on a fixture server over standard input and output.
+    pub fn probe(&self, manifest: &Value, options: &[&str], server: &str) -> Outcome {
+        let file = self.file("manifest.json", manifest.to_string());
+        Running::start(self.probe_command(&file, options, server)).finish(PATIENCE)
+    }
+
+    /// Runs the cases of a manifest on a fixture server over HTTP.
+    pub fn probe_http(&self, manifest: &Value, options: &[&str], server: &str) -> Outcome {
+        let file = self.file("manifest.json", manifest.to_string());
+        let fixture = self.serve(server);
+        let mut command = self.mcpeval(["probe", "--format", "json"]);
+        command.args(options).arg("--manifest").arg(file).args(["--url", &fixture.url]);
         Running::start(command).finish(PATIENCE)
     }
 

@@ -79,11 +79,15 @@ fn every_fixture_has_a_name_of_its_own_and_a_row_or_a_test() {
         "tools-4200-failing",
         "names-without-letter",
         "paths",
+        "writer-twin",
     ];
+    let cases = mcpeval_tests::cases::rows();
     let mut seen = BTreeSet::new();
     for fixture in servers::all() {
         assert!(seen.insert(fixture.name), "{} is there twice", fixture.name);
-        let used = elsewhere.contains(&fixture.name) || ROWS.iter().any(|row| row.server == fixture.name);
+        let used = elsewhere.contains(&fixture.name)
+            || ROWS.iter().any(|row| row.server == fixture.name)
+            || cases.iter().any(|row| row.server == fixture.name);
         assert!(used, "no row uses {}", fixture.name);
     }
     for row in ROWS {

@@ -17,6 +17,7 @@ use super::document::{EARLIER_SCHEMA, SCHEMA};
 use super::read::{self, Vocabulary};
 use super::schema;
 use crate::error::{Error, Result};
+use crate::guidance::{self, Guidance};
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl Findings {
     }
 }
 
-/// Checks a report, a difference or a comparison; `name` is what it is called in errors.
+/// Checks a report, a difference, a comparison or a guidance report; `name` is what it is called in errors.
 ///
 /// # Errors
 /// A usage error with the place if the text is no JSON, repeats a name, or claims to be something else.
@@ -78,10 +79,15 @@ pub fn check(name: &str, text: &str, vocabulary: &Vocabulary<'_>) -> Result<Find
             tree::walk(&schema::plain_diff(), &document, &mut findings);
             words::check_diff(&document, vocabulary, &mut findings);
         }
+        (_, Some(guidance::SCHEMA)) => {
+            tree::walk(&schema::plain::<Guidance>(), &document, &mut findings);
+            words::check_guidance(&document, &mut findings);
+        }
         _ => {
             return Err(Error::usage(format!(
-                "{name}: /schema: must be \"{SCHEMA}\", \"{EARLIER_SCHEMA}\" or \"{}\"",
-                diff::SCHEMA
+                "{name}: /schema: must be \"{SCHEMA}\", \"{EARLIER_SCHEMA}\", \"{}\" or \"{}\"",
+                diff::SCHEMA,
+                guidance::SCHEMA
             )));
         }
     }

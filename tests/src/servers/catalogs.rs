@@ -19,6 +19,11 @@ pub(super) const FIXTURES: &[Fixture] = &[
         good.tools.retain(|entry| entry["name"] == "delete_item");
     }),
     fixture("duplicate-page", "lists a tool twice", |good| good.tools.push(good.tools[0].clone())),
+    fixture("writer-twin", "lists a tool a second time, as a writer", |good| {
+        let mut twin = good.tools[0].clone();
+        twin["annotations"] = json!({"readOnlyHint": false});
+        good.tools.push(twin);
+    }),
     fixture("short-description", "describes a tool with 39 characters", |good| {
         odd(good, |entry| entry["description"] = "x".repeat(39).into());
     }),

@@ -57,7 +57,7 @@ pub struct Request {
 }
 
 impl Request {
-    fn header(&self, name: &str) -> &str {
+    pub(super) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 }
@@ -296,7 +296,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
 ];
 
 /// Sends one whole response.
-fn respond(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> io::Result<Handled> {
+pub(super) fn respond(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> io::Result<Handled> {
     let mut bytes = format!("HTTP/1.1 {status}\r\n{headers}").into_bytes();
     if !status.starts_with("204") {
         bytes.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
@@ -454,7 +454,7 @@ fn caller(callers: &mut Vec<String>, message: &Message, session: &str) -> usize 
 }
 
 /// Reads the next request; none at the end of the connection.
-fn read_request(reader: &mut BufReader<TcpStream>, stream: &mut TcpStream) -> io::Result<Option<Request>> {
+pub(super) fn read_request(reader: &mut BufReader<TcpStream>, stream: &mut TcpStream) -> io::Result<Option<Request>> {
     let Some(start) = read_line(reader)? else { return Ok(None) };
     let mut words = start.split_whitespace();
     let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };

@@ -10,6 +10,7 @@
 //! | [`lives`] | sins of the process: start, end, floods, children, signals |
 //! | [`profiles`] | sins that only some clients see, and catalogs for a first manifest |
 //! | [`http`] | the HTTP loop, and the sins of status lines, headers, bodies and streams |
+//! | [`workshop`] | a server whose tools each do one thing right or wrong, for the kinds of a manifest |
 
 pub mod answers;
 pub mod catalogs;
@@ -19,6 +20,7 @@ pub mod lines;
 pub mod lives;
 pub mod profiles;
 pub mod stdio;
+pub mod workshop;
 
 use std::process::ExitCode;
 
@@ -48,6 +50,8 @@ pub enum Sin {
     Life(fn(&mut Good)),
     /// Another way over HTTP.
     Http(http::Bend),
+    /// Another server: a workshop.
+    Workshop(fn(&mut workshop::Shop)),
 }
 
 impl Fixture {
@@ -67,6 +71,7 @@ pub fn all() -> impl Iterator<Item = &'static Fixture> {
         lives::FIXTURES,
         profiles::FIXTURES,
         http::FIXTURES,
+        workshop::FIXTURES,
     ];
     all.into_iter().flatten()
 }
@@ -93,6 +98,9 @@ pub fn main(arguments: &[&str]) -> ExitCode {
     let mut good = Good::new();
     if let Sin::Catalog(edit) = fixture.sin {
         edit(&mut good);
+    }
+    if let Sin::Workshop(edit) = fixture.sin {
+        return workshop::serve(good, edit, http);
     }
     if http || fixture.is_http() {
         return http::serve(good, fixture.sin);
