@@ -2,7 +2,8 @@
 
 use mcpeval::report::schema::Document;
 use mcpeval_tests::programs;
-use mcpeval_tests::run::{Outcome, Place};
+use mcpeval_tests::real::Real;
+use mcpeval_tests::run::{Outcome, PATIENCE, Place, Running};
 use serde_json::{Value, json};
 
 /// No fixture server changes its list after the opening.
@@ -172,6 +173,21 @@ fn the_demo_gives_and_tells_the_same_to_all() {
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 6, "{lines:?}");
     assert_eq!(lines[5], "probed guidance pass candidates=0 defects=0");
+}
+
+#[test]
+fn a_published_server_tells_all_of_tools_that_some_have() {
+    let Some(real) = Real::find("guidance of server-everything") else { return };
+    let place = Place::new(programs!());
+    let mut command = place.mcpeval(["guidance", "--format", "json", "--require-tool", "echo", "--"]);
+    command.args(real.node("everything"));
+    let outcome = Running::start(command).finish(PATIENCE);
+    let found = document(&outcome);
+    assert_eq!((outcome.code, &found["passed"]), (Some(0), &json!(true)), "{}", outcome.stderr);
+    let candidates = pairs(&found, "candidates");
+    assert_eq!(candidates.len(), 9, "{candidates:?}");
+    assert!(candidates.contains(&"sampling trigger-elicitation-request".to_owned()), "{candidates:?}");
+    place.assert_clean();
 }
 
 #[test]
