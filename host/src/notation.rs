@@ -400,9 +400,10 @@ impl<'a> At<'a> {
         };
         number
             .filter(|number| (least..=most).contains(number))
-            .ok_or_else(|| match least == most {
-                true => self.fault(format!("must be {least}")),
-                false => self.fault(format!("must be an integer from {least} to {most}")),
+            .ok_or_else(|| {
+                let only = format!("must be {least}");
+                let range = format!("must be an integer from {least} to {most}");
+                self.fault(if least == most { only } else { range })
             })
     }
 }

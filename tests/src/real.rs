@@ -1,8 +1,14 @@
 //! Servers and toolchains of other authors, in pinned versions, as `tests/real/setup` installs them.
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use crate::run::{PATIENCE, Place};
 
 /// The variable that names their folder.
 pub const FOLDER: &str = "MCPEVAL_TEST_REAL_DIR";
@@ -93,5 +99,56 @@ impl Real {
     /// The command of a server on Python.
     pub fn python(&self, name: &str) -> Vec<OsString> {
         vec![self.tool(&format!("python/bin/mcp-server-{name}")).into()]
+    }
+
+    /// The command of the earlier version of a server on Node.
+    pub fn earlier(&self, name: &str) -> Vec<OsString> {
+        let script = format!("npm/earlier/node_modules/@modelcontextprotocol/server-{name}/dist/index.js");
+        vec!["node".into(), self.tool(&script).into()]
+    }
+
+    /// `server-everything` over HTTP.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn everything_over_http(&self, place: &Place) -> Listening {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+        let port = port.expect("a port that was free a moment ago").port();
+        let command = self.node("everything");
+        let mut node = place.command(command.first().expect("the program"));
+        node.args(command.get(1..).unwrap_or_default()).arg("streamableHttp").env("PORT", port.to_string());
+        Listening::start(node, port)
+    }
+}
+
+/// A server over HTTP, ended when dropped.
+#[derive(Debug)]
+pub struct Listening {
+    /// Where it listens.
+    pub url: String,
+    child: Child,
+}
+
+impl Listening {
+    fn start(mut command: Command, port: u16) -> Self {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("node");
+        let stderr = child.stderr.take().expect("it is piped");
+        let (sender, lines) = mpsc::channel();
+        // Reads to the end, so that the server never waits for a reader.
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        while !lines.recv_timeout(PATIENCE).expect("the server says that it listens").contains("listening") {}
+        Self { url: format!("http://127.0.0.1:{port}/mcp"), child }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -154,7 +154,7 @@ fn a_component_is_loaded_by_its_pin_and_its_grants_hold() {
     let place = Place::new(programs!());
     let source = include_str!("../guests/pipe.wat");
     let component = guests::build(&Guest { name: "pipe", source, manifest: |_| {} });
-    let digest: String = Sha256::digest(&component).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = Sha256::digest(&component).iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     place.file("pipe.wasm", &component);
     let listed = place.run(["probes", "show", "pipe.wasm"]).stdout;
     let manifest: serde_json::Value = serde_json::from_str(&listed).expect("what the component says of itself");

@@ -1,12 +1,7 @@
 //! Published servers get exactly these numbers, over either transport.
 
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader};
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
 
 use mcpeval_tests::programs;
 use mcpeval_tests::real::Real;
@@ -58,46 +53,11 @@ fn everything_over_stdio() {
     place.assert_clean();
 }
 
-/// A server over HTTP, ended when dropped.
-struct Listening {
-    child: Child,
-    url: String,
-}
-
-impl Listening {
-    fn start(mut command: Command, port: u16) -> Self {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("node");
-        let stderr = child.stderr.take().expect("it is piped");
-        let (sender, lines) = mpsc::channel();
-        // Reads to the end, so that the server never waits for a reader.
-        thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        while !lines.recv_timeout(PATIENCE).expect("the server says that it listens").contains("listening") {}
-        Self { child, url: format!("http://127.0.0.1:{port}/mcp") }
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn everything_over_http() {
     let Some(real) = Real::find("server-everything over HTTP") else { return };
     let place = Place::new(programs!());
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    let port = port.expect("a port that was free a moment ago").port();
-    let command = real.node("everything");
-    let mut node = place.command(command.first().expect("the program"));
-    node.args(command.get(1..).unwrap_or_default()).arg("streamableHttp").env("PORT", port.to_string());
-    let server = Listening::start(node, port);
+    let server = real.everything_over_http(&place);
     let outcome = place.score_url(&["--confirm-read-only"], &server.url);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     check("server-everything over HTTP", &outcome.report(), EVERYTHING);

@@ -157,7 +157,7 @@ impl Components {
         self.check_grants(names.iter().map(String::as_str).chain(kinds.iter().copied()))?;
         let areas = standard.areas.iter().zip(&names).zip(&components);
         let grants = areas.map(|((area, name), component)| (area.name.clone(), self.powers(name, component))).collect();
-        Ok(Battery { grants, components, standard })
+        Ok(Battery { standard, components, grants })
     }
 }
 

@@ -12,7 +12,6 @@ use super::options::ComponentOptions;
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::nearest;
-use crate::outcome::NoVerdict;
 use crate::probes::Loaded;
 use crate::report::catalogue::{self, Shown};
 use crate::report::{explain, output, schema};
@@ -185,10 +184,9 @@ async fn find(components: &Components, name: &str) -> Result<Loaded> {
 
 fn reasons(current: &OsStr) -> Vec<CompletionCandidate> {
     let loaded = shipped();
-    let declared = loaded.iter().flat_map(|component| &component.manifest.reasons).map(|reason| reason.label.clone());
-    let mut all: Vec<String> = declared.chain(NoVerdict::ALL.map(|reason| reason.label().to_owned())).collect();
+    let all = explain::all(loaded.iter().map(|component| component.manifest.as_ref()));
+    let mut all: Vec<String> = all.into_iter().map(|explanation| explanation.reason).collect();
     all.sort_unstable();
-    all.dedup();
     candidates(current, all)
 }
 

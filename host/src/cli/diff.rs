@@ -26,7 +26,7 @@ Exit codes:
 
 /// A rendering of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// Lines for people
     Text,
     /// The difference as a document

@@ -89,7 +89,9 @@ pub(super) fn keep_private(settings: &Settings, run_log: Option<&Path>, lines: &
         return output::private(path, lines);
     }
     if settings.verbose > 0 {
-        lines.iter().for_each(|line| console::note(line));
+        for line in lines {
+            console::note(line);
+        }
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(super) struct Report {
     /// A report of at most 64 MiB; - is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     document: PathBuf,
-    /// Name every string that must not be shared, by its JSON Pointer; also takes what diff and compare wrote
+    /// Name every string that must not be shared, by its JSON Pointer; also takes what diff, compare and guidance wrote
     #[arg(
         long,
         conflicts_with_all =
@@ -47,14 +47,14 @@ pub(super) struct Report {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     manifest: Option<PathBuf>,
     #[command(flatten)]
-    report: ReportOptions,
+    rendering: ReportOptions,
     #[command(flatten)]
     components: ComponentOptions,
 }
 
 impl Report {
     pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
-        let mut outputs = self.report.outputs(settings, None)?;
+        let mut outputs = self.rendering.outputs(settings, None)?;
         let loaded = block_on(async { Components::load(&self.components, settings).await?.all().await })?;
         let (name, text) = read::source(&self.document)?;
         if self.check {

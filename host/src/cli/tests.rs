@@ -153,3 +153,101 @@ fn every_command_has_a_page_and_pages_do_not_change() {
     assert_eq!(names.first(), Some(&"mcpeval.1"));
     assert_eq!(pages, shell::pages().unwrap());
 }
+
+/// Runs a command over stored documents: its exit code, and what it wrote to a file.
+fn over(folder: &std::path::Path, line: &str) -> (Result<u8>, String) {
+    let output = folder.join("out");
+    let words = line.split_whitespace().map(|word| match word.strip_prefix('@') {
+        Some(name) => folder.join(name).display().to_string(),
+        None => word.to_owned(),
+    });
+    let words = words.chain(["--output".to_owned(), output.display().to_string()]);
+    let command = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}")).command;
+    let settings = Settings { quiet: true, ..Settings::default() };
+    let code = match command {
+        Command::Report(report) => report.run(&settings),
+        Command::Diff(diff) => diff.run(&settings),
+        other => panic!("{other:?}"),
+    };
+    (code, std::fs::read_to_string(output).unwrap_or_default())
+}
+
+#[test]
+fn stored_documents_are_rendered_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = r#"{"schema": "mcpeval.probe-report/v2", "generator": {"name": "mcpeval", "version": "1.0.0"}, "server": "shop",
+        "manifest_sha256": "DIGEST", "passed": true, "gate": {"passed": 1, "total": 1}, "readiness": null, "readiness_error": null,
+        "readiness_gate": null, "catalog": {"tools": []}, "cases": [{"id": "a", "probe": "acme.echo", "tool": null, "passed": true,
+        "attempts": 1, "first_failure": null, "reason": null, "hint": null, "detail": null, "measurements": {}}]}"#;
+    let manifest =
+        "{\n\"version\": 1, \"probes\": [\n{\"probe\": \"acme.echo\", \"id\": \"a\", \"access\": \"read_only\"}]}";
+    let digest = crate::report::canonical::digest(manifest.as_bytes()).to_string();
+    let base = base.replace("DIGEST", &digest);
+    let failed = base
+        .replace("\"passed\": true", "\"passed\": false")
+        .replace("\"reason\": null, \"hint\": null", "\"reason\": \"acme.differs\", \"hint\": \"Echo it.\"");
+    let errored = failed.replace("acme.differs", "transport-closed");
+    for (name, text) in [
+        ("base", base.as_str()),
+        ("failed", &failed),
+        ("errored", &errored),
+        ("manifest.json", manifest),
+        ("other.json", "no manifest at all"),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let run = |line: &str| over(folder.path(), line);
+    for (line, code) in [
+        ("mcpeval report @base", 0),
+        ("mcpeval report @failed", 1),
+        ("mcpeval report @errored", 3),
+        ("mcpeval diff @base @failed", 0),
+        ("mcpeval diff @base @failed --fail-on-regression", 1),
+        ("mcpeval diff @base @errored --fail-on-regression", 3),
+        ("mcpeval diff @base @base --fail-on-breaking --fail-on-removed", 0),
+    ] {
+        assert_eq!(run(line).0.unwrap(), code, "{line}");
+    }
+    for (line, words) in [
+        ("mcpeval diff - -", "only one of the two reports can be standard input"),
+        ("mcpeval diff @base @none", "none: "),
+        ("mcpeval diff @base @base --max-readiness-drop 3", "--max-readiness-drop: the baseline holds no score"),
+        ("mcpeval report @manifest.json", "/schema: must be"),
+        ("mcpeval report @other.json", "other.json:1:"),
+        ("mcpeval report @base --manifest @none", "none: "),
+    ] {
+        let fault = run(line).0.unwrap_err();
+        assert_eq!(fault.exit_code(), 2, "{line}");
+        assert!(fault.to_string().contains(words), "{line}: {fault}");
+    }
+    assert_eq!(
+        run("mcpeval report @failed").1,
+        "a acme.echo fail attempts=1 reason=acme.differs\n    Echo it.\nshop gate 1/1\n"
+    );
+    assert!(run("mcpeval diff @base @failed").1.starts_with("a acme.echo regressed reason=acme.differs\n"));
+    let document: serde_json::Value = serde_json::from_str(&run("mcpeval diff @base @failed --format json").1).unwrap();
+    assert_eq!(document["summary"]["regressed"], 1);
+    let placed = run("mcpeval report @failed --format sarif --manifest @manifest.json").1;
+    assert!(placed.contains("manifest.json") && placed.contains("\"startLine\": 3"), "{placed}");
+    let ignored = run("mcpeval report @failed --format sarif --manifest @other.json").1;
+    assert!(!ignored.contains("other.json"), "a manifest that has changed is ignored: {ignored}");
+}
+
+#[test]
+fn gates_and_checks_refuse_what_makes_no_sense() {
+    for line in [
+        "mcpeval diff a",
+        "mcpeval diff a b c",
+        "mcpeval diff a b --exclude-latency",
+        "mcpeval diff a b --max-readiness-drop 101",
+        "mcpeval diff a b --max-readiness-drop -1",
+        "mcpeval diff a b --format sarif",
+        "mcpeval report",
+        "mcpeval report a --check --format json",
+        "mcpeval report a --check --output b",
+        "mcpeval report a --check --manifest b",
+        "mcpeval report a --min-readiness 3",
+    ] {
+        assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+    }
+}

@@ -42,7 +42,9 @@ impl Visit<'_> {
         let is_faulty = match &left.outcome {
             Ok(result) => {
                 let warnings = warnings(result);
-                warnings.iter().for_each(|warning| console::warning(warning));
+                for warning in warnings {
+                    console::warning(warning);
+                }
                 !warnings.is_empty()
             }
             Err(error) => matches!(error, Error::Unfinished(_)),

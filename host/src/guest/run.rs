@@ -183,8 +183,8 @@ async fn instantiate(
             if component.wants_wasi {
                 wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
             }
-            let linked = v0_1::WireProbePre::new(linker.instantiate_pre(&component.inner)?)?;
-            || linked
+            let imports = v0_1::WireProbePre::new(linker.instantiate_pre(&component.inner)?)?;
+            || imports
         }),
     };
     store.data().clock.resume();

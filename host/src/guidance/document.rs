@@ -261,15 +261,12 @@ pub fn text(guidance: &Guidance) -> String {
     for Seen { profile, tools, instructions_present, error } in &guidance.profiles {
         let profile = profile.word();
         // Writing to a string cannot fail.
-        _ = match (tools, error) {
-            (Some(tools), None) => {
-                let told = if *instructions_present == Some(true) { "yes" } else { "no" };
-                writeln!(out, "profile {profile} tools={} instructions={told}", tools.len())
-            }
-            _ => {
-                let reason = Reason::ProfileIncomplete;
-                write!(out, "profile {profile} error reason={}\n{}", reason.label(), hint(reason))
-            }
+        _ = if let (Some(tools), None) = (tools, error) {
+            let told = if *instructions_present == Some(true) { "yes" } else { "no" };
+            writeln!(out, "profile {profile} tools={} instructions={told}", tools.len())
+        } else {
+            let reason = Reason::ProfileIncomplete;
+            write!(out, "profile {profile} error reason={}\n{}", reason.label(), hint(reason))
         };
     }
     for (word, lacks) in [("candidate", &guidance.candidates), ("defect", &guidance.defects)] {

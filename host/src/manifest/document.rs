@@ -82,7 +82,7 @@ impl Draft {
             kinds.insert(case.required("probe")?.text()?.to_owned());
         }
         let timeout = Duration::from_millis(timeout.into());
-        Ok(Self { sha256, timeout, sandboxes, pins, kinds, document })
+        Ok(Self { document, sha256, timeout, sandboxes, pins, kinds })
     }
 
     /// The kinds that its cases name, sorted.

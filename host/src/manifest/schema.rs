@@ -90,11 +90,10 @@ fn case(manifest: &probes::Manifest) -> Value {
         "then": {"required": ["sandbox"], "properties": {"sandbox": {"type": "string"}}},
         "else": {"properties": {"sandbox": {"type": "null"}}}
     });
-    if let Value::Object(fields) = &mut schema {
-        match fields.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
-            Value::Array(all) => all.push(rule),
-            _ => {}
-        }
+    if let Value::Object(fields) = &mut schema
+        && let Value::Array(all) = fields.entry("allOf").or_insert_with(|| Value::Array(Vec::new()))
+    {
+        all.push(rule);
     }
     schema
 }

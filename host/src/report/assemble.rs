@@ -97,12 +97,11 @@ impl<'a> Facts<'a> {
 
 /// The report of a run, with the digest of its manifest if it had one.
 pub fn report(evaluation: &Evaluation, server: Label, floors: &Floors, manifest: Option<Digest>) -> Assembled {
-    let mut assembled = match &evaluation.battery {
-        Some(battery) => assemble(&Facts::of(battery, evaluation), server, floors),
-        None => {
-            let report = blank(server, evaluation.catalog.as_ref(), &evaluation.components);
-            Assembled { report, breaches: Vec::new() }
-        }
+    let mut assembled = if let Some(battery) = &evaluation.battery {
+        assemble(&Facts::of(battery, evaluation), server, floors)
+    } else {
+        let report = blank(server, evaluation.catalog.as_ref(), &evaluation.components);
+        Assembled { report, breaches: Vec::new() }
     };
     let Assembled { report, breaches } = &mut assembled;
     report.manifest_sha256 = manifest.map(|digest| Hex64(digest.to_string()));

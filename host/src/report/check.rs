@@ -1,4 +1,5 @@
-//! Whether a stored document may be shared: every string in it must be of a class that may (docs, share-safety).
+//! Whether a stored document may be shared: every string in it must be a constant, a label, a
+//! digest, or a word that a component declares.
 //!
 //! The grammar of each place comes from the document's own schema; what components can say comes from those that are
 //! loaded. It takes any JSON that claims to be a report, also one that no reader would accept.
@@ -16,6 +17,7 @@ use super::document::{EARLIER_SCHEMA, SCHEMA};
 use super::read::{self, Vocabulary};
 use super::schema;
 use crate::error::{Error, Result};
+use crate::guidance::{self, Guidance};
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl Findings {
     }
 }
 
-/// Checks a report, a difference or a comparison; `name` is what it is called in errors.
+/// Checks a report, a difference, a comparison or a guidance report; `name` is what it is called in errors.
 ///
 /// # Errors
 /// A usage error with the place if the text is no JSON, repeats a name, or claims to be something else.
@@ -77,10 +79,15 @@ pub fn check(name: &str, text: &str, vocabulary: &Vocabulary<'_>) -> Result<Find
             tree::walk(&schema::plain_diff(), &document, &mut findings);
             words::check_diff(&document, vocabulary, &mut findings);
         }
+        (_, Some(guidance::SCHEMA)) => {
+            tree::walk(&schema::plain::<Guidance>(), &document, &mut findings);
+            words::check_guidance(&document, &mut findings);
+        }
         _ => {
             return Err(Error::usage(format!(
-                "{name}: /schema: must be \"{SCHEMA}\", \"{EARLIER_SCHEMA}\" or \"{}\"",
-                diff::SCHEMA
+                "{name}: /schema: must be \"{SCHEMA}\", \"{EARLIER_SCHEMA}\", \"{}\" or \"{}\"",
+                diff::SCHEMA,
+                guidance::SCHEMA
             )));
         }
     }

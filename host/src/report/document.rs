@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::read::fields;
 use super::words::{Grammar as _, Unit};
 use crate::outcome::NoVerdict;
-use crate::session::catalog::ToolClass;
 
 pub use super::words::{
-    AreaName, Badge, BoundName, CaseId, CheckId, ComponentName, Hex16, Hex64, Hint, Identifier, KindName, Label,
-    Metric, Reason, StandardLabel, Subject, Version, Word,
+    AreaName, Badge, BoundName, CaseId, CaseResult, CheckId, Class, ComponentName, Hex16, Hex64, Hint, Identifier,
+    KindName, Label, Metric, Reason, StandardLabel, Subject, Version, Word,
 };
 
 /// The value of `schema`.
@@ -448,61 +447,6 @@ pub struct ContractTool {
     pub parameters: BTreeMap<Hex16, Hex16>,
     /// Digest of the result's constraint.
     pub output_schema: Option<Hex16>,
-}
-
-/// What a tool says of its effects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// It declares to change nothing.
-    ReadOnly,
-    /// It declares to write, or not to be read-only.
-    Writer,
-    /// It says nothing.
-    Unannotated,
-}
-
-impl Class {
-    /// The class of a valid entry; none for an invalid one.
-    pub const fn of(class: ToolClass) -> Option<Self> {
-        match class {
-            ToolClass::ReadOnly => Some(Self::ReadOnly),
-            ToolClass::Writer => Some(Self::Writer),
-            ToolClass::Unannotated => Some(Self::Unannotated),
-            ToolClass::Invalid => None,
-        }
-    }
-
-    /// The word in documents.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::ReadOnly => ToolClass::ReadOnly.word(),
-            Self::Writer => ToolClass::Writer.word(),
-            Self::Unannotated => ToolClass::Unannotated.word(),
-        }
-    }
-}
-
-/// How a case ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CaseResult {
-    /// It passed.
-    Pass,
-    /// It failed.
-    Fail,
-    /// There is no verdict.
-    Error,
-}
-
-impl CaseResult {
-    /// The word in every rendering.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Error => "error",
-        }
-    }
 }
 
 impl Case {

@@ -5,16 +5,20 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::guidance;
 use crate::nearest;
 use crate::outcome::{Level, NoVerdict};
 use crate::probes::Manifest;
+
+/// The command that gives reasons of its own.
+const GUIDANCE: &str = "guidance";
 
 /// A reason and who may give it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The label.
     pub reason: String,
-    /// Kinds, or `area:` and the area; none for a no-verdict label.
+    /// Kinds, `area:` and the area, or a command; none for a no-verdict label.
     pub components: Vec<String>,
     /// The checks that may give it.
     pub checks: Vec<String>,
@@ -25,7 +29,8 @@ pub struct Explanation {
     observed: Vec<String>,
 }
 
-/// Every reason of these components, then the no-verdict labels. A reason that several components give stands once.
+/// Every reason of these components, then those of guidance and the no-verdict labels. A reason that several components
+/// give stands once.
 pub fn all<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Vec<Explanation> {
     let mut all: Vec<Explanation> = Vec::new();
     for manifest in manifests {
@@ -55,6 +60,13 @@ pub fn all<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Vec<Explana
             }
         }
     }
+    all.extend(guidance::REASONS.iter().map(|(label, hint)| Explanation {
+        reason: (*label).to_owned(),
+        components: vec![GUIDANCE.to_owned()],
+        checks: Vec::new(),
+        hint: (*hint).to_owned(),
+        observed: Vec::new(),
+    }));
     all.extend(NoVerdict::ALL.map(|reason| Explanation {
         reason: reason.label().to_owned(),
         components: Vec::new(),
@@ -165,6 +177,18 @@ mod tests {
             assert_eq!(find(&all, reason.label()).unwrap().hint, reason.hint());
         }
         assert!(list(&all).contains("\nno verdict\n  evaluation-budget-exceeded\n"), "{}", list(&all));
+    }
+
+    #[test]
+    fn what_guidance_says_is_explained() {
+        let all = all(&battery());
+        for (label, hint) in guidance::REASONS {
+            assert_eq!(
+                text(&[find(&all, label).unwrap()]),
+                format!("{label}\n  used by: guidance\n  hint:    {hint}\n")
+            );
+        }
+        assert!(list(&all).contains("\nguidance\n  required-tool-unavailable\n"), "{}", list(&all));
     }
 
     #[test]

@@ -6,8 +6,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::session::catalog::ToolClass;
 
 /// A string type with a grammar.
 pub(crate) trait Grammar: Sized {
@@ -176,6 +178,61 @@ text!(
     Hex16,
     "^[0-9a-f]{16}$"
 );
+
+/// What a tool says of its effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// It declares to change nothing.
+    ReadOnly,
+    /// It declares to write, or not to be read-only.
+    Writer,
+    /// It says nothing.
+    Unannotated,
+}
+
+impl Class {
+    /// The class of a valid entry; none for an invalid one.
+    pub const fn of(class: ToolClass) -> Option<Self> {
+        match class {
+            ToolClass::ReadOnly => Some(Self::ReadOnly),
+            ToolClass::Writer => Some(Self::Writer),
+            ToolClass::Unannotated => Some(Self::Unannotated),
+            ToolClass::Invalid => None,
+        }
+    }
+
+    /// The word in documents.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ReadOnly => ToolClass::ReadOnly.word(),
+            Self::Writer => ToolClass::Writer.word(),
+            Self::Unannotated => ToolClass::Unannotated.word(),
+        }
+    }
+}
+
+/// How a case ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaseResult {
+    /// It passed.
+    Pass,
+    /// It failed.
+    Fail,
+    /// There is no verdict.
+    Error,
+}
+
+impl CaseResult {
+    /// The word in every rendering.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
+}
 
 impl Label {
     /// The longest label, in bytes.

@@ -118,6 +118,94 @@ fn calls_of_several_tools() {
 }
 
 #[test]
+fn lists_and_openings() {
+    for fields in [Fields::of::<probe_pagination::Pagination>(), Fields::of::<probe_surface_listing::SurfaceListing>()]
+    {
+        fields.bounded(&json!({"max_pages": 5}), "max_pages", 1, 1_000).refuses(json!({"max_pages": 5, "pages": 1}));
+    }
+    let offers = |revision: &str| json!({"bogus_version": revision});
+    Fields::of::<probe_protocol_negotiation::ProtocolNegotiation>()
+        .takes(offers("2000-01-01"))
+        .takes(offers("2024-11-05"))
+        .refuses(offers("2025-11-25"))
+        .refuses(offers("2025-06-18"))
+        .refuses(offers("2000-1-1"))
+        .refuses(offers("2000-01-01\n"))
+        .refuses(json!({"bogus_version": 20_000_101}))
+        .refuses(json!({}));
+}
+
+#[test]
+fn completions() {
+    let case = json!({
+        "ref_type": "ref/prompt",
+        "ref_uri": "plan",
+        "argument_name": "style",
+        "argument_value": "b",
+        "max_values": 5
+    });
+    let with = |field: &str, value: Value| {
+        let mut case = case.clone();
+        case[field] = value;
+        case
+    };
+    Fields::of::<probe_completion::Completion>()
+        .bounded(&case, "max_values", 1, 100)
+        .takes(with("ref_type", json!("ref/resource")))
+        .refuses(with("ref_type", json!("ref/tool")))
+        .takes(with("ref_uri", json!("é".repeat(512))))
+        .refuses(with("ref_uri", json!("x".repeat(513))))
+        .refuses(with("ref_uri", json!("")))
+        .takes(with("argument_name", json!("x".repeat(64))))
+        .refuses(with("argument_name", json!("x".repeat(65))))
+        .refuses(with("argument_value", json!("")))
+        .refuses(with("argument_value", json!("1")));
+}
+
+#[test]
+fn calls_under_strain() {
+    Fields::of::<probe_contention::Contend>()
+        .takes(json!({"tool": "a", "arguments": {"n": 1}}))
+        .refuses(json!({"tool": "a", "sessions": 2}));
+
+    let case = json!({"tool": "a", "field": "text", "size_bytes": 9, "expect_handled": false});
+    Fields::of::<probe_payload_bounds::PayloadBounds>()
+        .bounded(&case, "size_bytes", 1, 16_000_000)
+        .refuses(json!({"tool": "a", "field": "a b", "size_bytes": 9, "expect_handled": false}))
+        .refuses(json!({"tool": "a", "field": "text", "size_bytes": 9}));
+
+    let case = json!({"tool": "a", "grace_seconds": 5, "reason": "enough"});
+    Fields::of::<probe_cancellation::Cancellation>()
+        .bounded(&case, "grace_seconds", 1, 60)
+        .takes(json!({"tool": "a", "grace_seconds": 5, "reason": "enough", "require_honored": false}))
+        .refuses(json!({"tool": "a", "grace_seconds": 5, "reason": "no more", "require_honored": false}))
+        .refuses(json!({"tool": "a", "grace_seconds": 5, "reason": "enough", "require_honored": 0}))
+        .refuses(json!({"tool": "a", "grace_seconds": 5}));
+}
+
+#[test]
+fn what_a_server_asks_and_tells() {
+    Fields::of::<probe_sampling::Sampling>().bounded(&json!({"tool": "a", "max_requests": 2}), "max_requests", 1, 10);
+    let responds = |respond: &str| json!({"tool": "a", "max_requests": 2, "respond": respond});
+    Fields::of::<probe_elicitation::Elicitation>()
+        .bounded(&responds("accept"), "max_requests", 1, 10)
+        .takes(responds("decline"))
+        .takes(responds("cancel"))
+        .refuses(responds("refuse"))
+        .refuses(json!({"tool": "a", "max_requests": 2}));
+
+    let uri = |length: usize| json!({"uri": "u".repeat(length), "max_wait_seconds": 1});
+    Fields::of::<probe_resource_subscription::ResourceSubscription>()
+        .bounded(&uri(1), "max_wait_seconds", 1, 60)
+        .takes(uri(512))
+        .refuses(uri(513))
+        .refuses(uri(0))
+        .takes(json!({"uri": "a:b", "max_wait_seconds": 1, "trigger_tool": "t", "trigger_arguments": {"n": 1}}))
+        .refuses(json!({"uri": "a:b", "max_wait_seconds": 1, "trigger_tool": "t u"}))
+        .refuses(json!({"uri": "a:b", "max_wait_seconds": 1, "tool": "t"}));
+}
+
+#[test]
 fn expectations() {
     let fields = Fields::of::<probe_instruction_fidelity::InstructionFidelity>();
     let expect = |expect: Value| json!({"tool": "a", "expect": expect});
@@ -176,6 +264,16 @@ fn who_may_mutate() {
         (may(Declared::of::<probe_workflow::Workflow>()), false),
         (may(Declared::of::<probe_discovery_cost::DiscoveryCost>()), false),
         (may(Declared::of::<probe_token_cost::TokenCost>()), false),
+        (may(Declared::of::<probe_contention::Contend>()), true),
+        (may(Declared::of::<probe_pagination::Pagination>()), false),
+        (may(Declared::of::<probe_surface_listing::SurfaceListing>()), false),
+        (may(Declared::of::<probe_protocol_negotiation::ProtocolNegotiation>()), false),
+        (may(Declared::of::<probe_completion::Completion>()), false),
+        (may(Declared::of::<probe_payload_bounds::PayloadBounds>()), false),
+        (may(Declared::of::<probe_cancellation::Cancellation>()), false),
+        (may(Declared::of::<probe_sampling::Sampling>()), false),
+        (may(Declared::of::<probe_elicitation::Elicitation>()), false),
+        (may(Declared::of::<probe_resource_subscription::ResourceSubscription>()), false),
     ] {
         assert_eq!(kind.1, expected, "{}", kind.0);
     }

@@ -195,6 +195,18 @@ fn labels_of_components_that_are_not_loaded_are_listed() {
 }
 
 #[test]
+fn guidance_says_its_own_words() {
+    let (reason, hint) = crate::guidance::REASONS[0];
+    let mut guidance = json!({"schema": "mcpeval.guidance-report/v1", "server": "shop", "required_tools": ["search"],
+        "profiles": [{"profile": "none", "tools": ["search"], "error": null}],
+        "defects": [{"profile": "none", "tool": "search", "reason": reason, "hint": hint, "available_in": ["all"]}]});
+    assert_eq!(findings(&guidance), Findings::default());
+    guidance["defects"][0]["hint"] = json!("Another hint.");
+    guidance["profiles"][0]["tools"][0] = json!(SECRET);
+    assert_eq!(broken(&guidance), ["/defects/0/hint", "/profiles/0/tools/0"]);
+}
+
+#[test]
 fn hostile_texts_are_refused_and_never_quoted() {
     let manifests = manifests();
     let vocabulary = Vocabulary::new(&manifests);

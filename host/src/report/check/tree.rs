@@ -102,7 +102,9 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn value(&mut self, schemas: &[&'a Value], value: &Value, pointer: &mut String) {
         let mut leaves = Vec::new();
-        schemas.iter().for_each(|schema| self.leaves(schema, &mut leaves));
+        for schema in schemas {
+            self.leaves(schema, &mut leaves);
+        }
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => {
@@ -143,7 +145,9 @@ impl<'a> Walk<'a> {
                 .filter_map(|leaf| leaf.get("propertyNames"))
                 .collect();
             let mut grammars = Vec::new();
-            names.iter().for_each(|names| self.leaves(names, &mut grammars));
+            for names in names {
+                self.leaves(names, &mut grammars);
+            }
             if inner.is_empty() {
                 why = Some(UNKNOWN_MEMBER);
             } else if !self.allows(&grammars, name) {

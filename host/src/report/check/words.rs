@@ -6,6 +6,7 @@ use super::super::document::{Badge, UNTIMED};
 use super::super::read::Vocabulary;
 use super::super::words::{AreaName, ComponentName, Grammar, KindName, Metric, Reason, Word};
 use super::Findings;
+use crate::guidance::REASONS;
 use crate::outcome::NoVerdict;
 use crate::probes::Manifest;
 use crate::standard::RESERVED_PREFIX;
@@ -64,6 +65,18 @@ pub(super) fn check_diff(diff: &Value, vocabulary: &Vocabulary<'_>, findings: &m
         for field in ["baseline_reason", "current_reason"] {
             if let Some(reason) = text(case, field) {
                 words.reason(reason, manifest, &format!("/cases/{at}/{field}"));
+            }
+        }
+    }
+}
+
+pub(super) fn check_guidance(guidance: &Value, findings: &mut Findings) {
+    for part in ["candidates", "defects"] {
+        for (at, lack) in list(guidance, part) {
+            let Some(hint) = text(lack, "hint") else { continue };
+            let reason = text(lack, "reason");
+            if !REASONS.iter().any(|known| (reason, hint) == (Some(known.0), known.1)) {
+                findings.breaks(format!("/{part}/{at}/hint"), HINT);
             }
         }
     }

@@ -273,3 +273,18 @@ fn a_document_has_a_limit() {
     assert!(source(&path).unwrap_err().to_string().ends_with("the file is not UTF-8"));
     assert!(source(&folder.path().join("none")).unwrap_err().to_string().contains("none: "));
 }
+
+#[test]
+fn no_changed_byte_is_worse_than_a_refusal() {
+    let text = with_cases().to_string();
+    for (at, _) in text.char_indices() {
+        for change in ["", "\0", "\"", "[", "9", "-", "\u{10ffff}"] {
+            let mut changed = text.clone();
+            changed.replace_range(at..=at, change);
+            match read_text(&changed) {
+                Ok(report) => assert!(report.exit_code() <= 3),
+                Err(fault) => assert!(fault.exit_code() == 2 && fault.to_string().starts_with("d:"), "{fault}"),
+            }
+        }
+    }
+}
