@@ -1,4 +1,4 @@
-//! Components for areas of a standard, most of them hostile. Each is a few lines of core WebAssembly text in
+//! Components for areas of a standard and kinds of cases, most of them hostile. Each is a few lines of core WebAssembly text in
 //! `tests/guests`; what they share is put around them here: imports by name, memory, the manifest, exports, and the
 //! component around the module.
 //!
@@ -183,6 +183,10 @@ pub struct Manifest {
     pub reasons: Vec<(String, String)>,
     /// What must be true of the server.
     pub needs: Vec<String>,
+    /// Whether it serves the area; without it is a kind for cases.
+    pub serves_area: bool,
+    /// Whether its cases may be mutating.
+    pub may_mutate: bool,
 }
 
 impl Default for Manifest {
@@ -193,6 +197,8 @@ impl Default for Manifest {
             checks: vec![CHECK.to_owned()],
             reasons: vec![(REASON.to_owned(), "Something is broken; mend it.".to_owned())],
             needs: Vec::new(),
+            serves_area: true,
+            may_mutate: false,
         }
     }
 }
@@ -330,7 +336,8 @@ impl Data {
     }
 
     fn manifest(&mut self, manifest: &Manifest) -> u32 {
-        let area = self.string(AREA);
+        let name = self.string(AREA);
+        let area = if manifest.serves_area { [1, name[0], name[1]] } else { [0, 0, 0] };
         let title = self.string("A component of the tests.");
         let version = self.string("1.0.0");
         let kind = self.string(&manifest.kind);
@@ -340,8 +347,8 @@ impl Data {
             .iter()
             .map(|id| {
                 let [at, len] = self.string(id);
-                // Id, level `must`, title, no reference, the area.
-                vec![at, len, 0, title[0], title[1], 0, 0, 0, 1, area[0], area[1]]
+                // Id, level `must`, title, no reference, the area if any.
+                vec![at, len, 0, title[0], title[1], 0, 0, 0, area[0], area[1], area[2]]
             })
             .collect();
         let checks_list = self.list(&checks);
@@ -357,10 +364,10 @@ impl Data {
         let needs = self.strings(&manifest.needs);
         let metric = [self.string("words"), self.string("words")].concat();
         let word = self.strings(&["known".to_owned()]);
-        let metrics = self.list(&[[metric, vec![1, area[0], area[1]], word.to_vec()].concat()]);
+        let metrics = self.list(&[[metric, area.to_vec(), word.to_vec()].concat()]);
         let record = [kind, version, title, title, schema, checks_list, reasons_list, metrics, needs].concat();
-        // Access `read-only`, then what it asks for.
-        self.words(&[record, vec![0, 10, 1, 1_000]].concat())
+        // Access, then what it asks for.
+        self.words(&[record, vec![manifest.may_mutate.into(), 10, 1, 1_000]].concat())
     }
 
     /// Replaces `'words'` by pointer and length.

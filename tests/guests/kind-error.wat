@@ -1,0 +1,12 @@
+;; Says that there is no verdict, and why, in the host's words.
+(func $run (param $target i32) (result i32)
+  (memory.fill (i32.const 128) (i32.const 0) (i32.const 96))
+  (call $text (i32.const 128) 'hostile.holds')
+  (i32.store8 (i32.const 156) (i32.const 2))
+  (i32.store8 (i32.const 160) (i32.const 1))
+  (call $text (i32.const 164) 'transport-timeout')
+  (call $submit (i32.const 128))
+  (call $finish))
+(func $text (param $to i32) (param $at i32) (param $len i32)
+  (i32.store (local.get $to) (local.get $at))
+  (i32.store offset=4 (local.get $to) (local.get $len)))

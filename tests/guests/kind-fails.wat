@@ -1,0 +1,7 @@
+;; Finds what it is declared to find, at its one request.
+(func $run (param $target i32) (result i32)
+  (call $fail 'hostile.holds' 'find_item' 'acme.broken' (i32.const -1))
+  (drop (call $finish))
+  (i32.store8 (i32.const 72) (i32.const 1))
+  (i32.store (i32.const 76) (i32.const 1))
+  (i32.const 64))

@@ -1,0 +1,10 @@
+;; Gives up because a request timed out, and tells more than it may.
+(func $run (param $target i32) (result i32)
+  (memory.fill (i32.const 64) (i32.const 0) (i32.const 32))
+  (i32.store8 (i32.const 64) (i32.const 1))
+  (i32.store8 (i32.const 68) (i32.const 4))
+  (call $text (i32.const 80) 'swordfish')
+  (i32.const 64))
+(func $text (param $to i32) (param $at i32) (param $len i32)
+  (i32.store (local.get $to) (local.get $at))
+  (i32.store offset=4 (local.get $to) (local.get $len)))
