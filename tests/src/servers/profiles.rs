@@ -53,7 +53,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
     }),
     answer("dies-with-sampling", "exits when a client declares sampling", |good, message| {
         if message.method == "initialize" && good.client["sampling"].is_object() {
-            eprintln!("no model, no shop");
+            super::stdio::complain("no model, no shop");
             process::exit(5);
         }
         None
@@ -167,9 +167,7 @@ fn asks_before_listing(good: &mut Good) {
                 if good.client[capability].is_object() {
                     asked += 1;
                     let reply = ask(asked, method, &mut line).unwrap_or_default();
-                    if reply["result"].to_string()
-                        == serde_json::from_str::<Value>(expected).unwrap_or_default().to_string()
-                    {
+                    if reply["result"] == serde_json::from_str::<Value>(expected).unwrap_or_default() {
                         good.tools.push(tool(capability, "Is listed since the client answered."));
                     }
                 }
