@@ -593,6 +593,8 @@ fn plain_words(words: &str) -> String {
         ("multiple", "more than one document"),
         ("alias replay limit", "its aliases expand to too many nodes"),
         ("budget breached: Depth", "it is nested too deeply"),
+        ("recursion limit", "it is nested too deeply"),
+        ("unsupported tag", "it has a tag that means nothing here; leave it out"),
         ("budget breached", "it is too large"),
     ];
     known

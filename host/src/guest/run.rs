@@ -17,7 +17,7 @@ pub use super::state::{Place, ProgressSink};
 use super::state::{Run, State, subjects};
 use super::{limits, v0_1};
 use crate::outcome::{Ended, NoVerdict, RunRecord};
-use crate::probes::{Manifest, Power};
+use crate::probes::{Manifest, Power, is_foreign_kind};
 use crate::session::catalog::Catalog;
 use crate::session::{Context, Target};
 
@@ -95,6 +95,7 @@ pub async fn run(engine: &Engine, component: &Component, job: Job) -> Outcome {
     let wall = job.context.ledger.remaining().time + limits::GRACE;
     let case = v0_1::case(&job.case);
     let granted = job.granted.clone();
+    let foreign = is_foreign_kind(&job.manifest.kind);
     let state = State::new(
         log.clone(),
         clock,
@@ -137,8 +138,14 @@ pub async fn run(engine: &Engine, component: &Component, job: Job) -> Outcome {
         Err(_) => stopped(NoVerdict::BudgetExceeded, "the evaluation's time is used up"),
         Ok(Err(error)) => stopped(NoVerdict::ComponentFault, why(&error)),
         Ok(Ok(Err(fault))) => {
-            let detail: String = fault.detail.chars().take(1_000).collect();
-            stopped(v0_1::label(&fault, run.refused_by_budget), detail)
+            let label = v0_1::label(&fault, run.refused_by_budget);
+            if foreign {
+                // Whatever a third party writes belongs to the private log.
+                log.line("fault", &fault.detail);
+                stopped(label, "the component gave up; its words are in the run log")
+            } else {
+                stopped(label, fault.detail.chars().take(1_000).collect::<String>())
+            }
         }
         Ok(Ok(Ok(outcome))) => Ended::Finished { attempts: outcome.attempts, first_failure: outcome.first_failure },
     };
