@@ -11,8 +11,8 @@ use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::report::diff::{self, Diff as Difference, Gates};
 use crate::report::document::Report;
-use crate::report::{html, output};
 use crate::report::read::{self, Vocabulary};
+use crate::report::{html, output};
 
 const EXAMPLE: &str = "\
 Example:

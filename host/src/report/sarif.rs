@@ -1,8 +1,8 @@
 //! The report as SARIF 2.1.0, for code scanning and editors. One run; what cannot be decided is a notification of the
 //! tool, never a result.
 
-use std::fmt::Write as _;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 

@@ -47,7 +47,10 @@ fn write(page: &mut Page, diff: &Diff) -> fmt::Result {
                 case.verdict.word().to_owned(),
                 reason(&case.baseline_reason),
                 reason(&case.current_reason),
-                case.measured().map(|(name, pair)| format!("{} {}", code(name), arrow(pair))).collect::<Vec<_>>().join(", "),
+                case.measured()
+                    .map(|(name, pair)| format!("{} {}", code(name), arrow(pair)))
+                    .collect::<Vec<_>>()
+                    .join(", "),
             ])?;
         }
         for (ids, verdict) in [(&diff.removed, "removed"), (&diff.added, "added")] {
