@@ -34,11 +34,9 @@ fn a_tool_that_only_some_clients_get_is_found_where_it_is_missed() {
     for http in [false, true] {
         let place = Place::new(programs!());
         let options = [&AT_ONCE[..], &["--format", "json", "--server", "shop"]].concat();
-        let outcome = if http {
-            place.on_http("guidance", &options, "tools-by-capability")
-        } else {
-            place.on("guidance", &options, "tools-by-capability")
-        };
+        let server = "tools-by-capability";
+        let outcome =
+            if http { place.on_http("guidance", &options, server) } else { place.on("guidance", &options, server) };
         let found = document(&outcome);
         assert_eq!((outcome.code, &found["passed"]), (Some(0), &json!(true)), "{}", outcome.stderr);
         assert_eq!(tools(&found, "none"), json!(["delete_item", "find_item", "get_price"]));
