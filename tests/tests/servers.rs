@@ -96,18 +96,17 @@ fn every_fixture_has_a_name_of_its_own_and_a_row_or_a_test() {
     assert!(seen.len() >= 30, "only {} servers", seen.len());
 }
 
-/// Check to reasons, of all areas of the shipped components.
+/// Check to reasons, of all areas of the shipped components. A kind of manifests may be named like an area.
 fn shipped_checks() -> BTreeMap<String, BTreeSet<String>> {
     let place = Place::new(programs!());
-    let outcome = place.run(["explain", "--format", "json"]);
-    let reasons: Value = serde_json::from_str(&outcome.stdout).expect("explain prints JSON");
-    let areas = ["protocol", "catalog", "context", "error-honesty", "reliability", "coverage"];
     let mut checks: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for entry in reasons.as_array().expect("explain prints a list") {
-        let reason = entry["reason"].as_str().unwrap_or_default();
-        for check in entry["checks"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            if check.split_once('.').is_some_and(|(area, _)| areas.contains(&area)) {
-                checks.entry(check.to_owned()).or_default().insert(reason.to_owned());
+    for area in ["protocol", "catalog", "context", "error-honesty", "reliability", "coverage"] {
+        let outcome = place.run(["probes", "show", &format!("area:{area}")]);
+        let component: Value = serde_json::from_str(&outcome.stdout).expect("probes show prints JSON");
+        for reason in component["reasons"].as_array().expect("a list of reasons") {
+            let label = reason["label"].as_str().expect("a label");
+            for check in reason["checks"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                checks.entry(check.to_owned()).or_default().insert(label.to_owned());
             }
         }
     }
