@@ -398,13 +398,11 @@ impl<'a> At<'a> {
             Kind::Scalar(Value::Number(number)) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
             _ => None,
         };
-        number
-            .filter(|number| (least..=most).contains(number))
-            .ok_or_else(|| {
-                let only = format!("must be {least}");
-                let range = format!("must be an integer from {least} to {most}");
-                self.fault(if least == most { only } else { range })
-            })
+        number.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+            let only = format!("must be {least}");
+            let range = format!("must be an integer from {least} to {most}");
+            self.fault(if least == most { only } else { range })
+        })
     }
 }
 

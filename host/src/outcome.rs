@@ -216,12 +216,6 @@ impl RunRecord {
     }
 
     fn silent(ended: Ended) -> Self {
-        Self {
-            findings: Vec::new(),
-            measurements: Vec::new(),
-            areas: BTreeMap::new(),
-            progress: None,
-            ended,
-        }
+        Self { findings: Vec::new(), measurements: Vec::new(), areas: BTreeMap::new(), progress: None, ended }
     }
 }

@@ -2,7 +2,8 @@
 
 use mcpeval::report::schema::Document;
 use mcpeval_tests::programs;
-use mcpeval_tests::run::{Outcome, Place};
+use mcpeval_tests::real::Real;
+use mcpeval_tests::run::{Outcome, PATIENCE, Place, Running};
 use serde_json::{Value, json};
 
 /// No fixture server changes its list after the opening.
@@ -33,10 +34,9 @@ fn a_tool_that_only_some_clients_get_is_found_where_it_is_missed() {
     for http in [false, true] {
         let place = Place::new(programs!());
         let options = [&AT_ONCE[..], &["--format", "json", "--server", "shop"]].concat();
-        let outcome = match http {
-            false => place.on("guidance", &options, "tools-by-capability"),
-            true => place.on_http("guidance", &options, "tools-by-capability"),
-        };
+        let server = "tools-by-capability";
+        let outcome =
+            if http { place.on_http("guidance", &options, server) } else { place.on("guidance", &options, server) };
         let found = document(&outcome);
         assert_eq!((outcome.code, &found["passed"]), (Some(0), &json!(true)), "{}", outcome.stderr);
         assert_eq!(tools(&found, "none"), json!(["delete_item", "find_item", "get_price"]));
@@ -172,6 +172,21 @@ fn the_demo_gives_and_tells_the_same_to_all() {
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 6, "{lines:?}");
     assert_eq!(lines[5], "probed guidance pass candidates=0 defects=0");
+}
+
+#[test]
+fn a_published_server_tells_all_of_tools_that_some_have() {
+    let Some(real) = Real::find("guidance of server-everything") else { return };
+    let place = Place::new(programs!());
+    let mut command = place.mcpeval(["guidance", "--format", "json", "--require-tool", "echo", "--"]);
+    command.args(real.node("everything"));
+    let outcome = Running::start(command).finish(PATIENCE);
+    let found = document(&outcome);
+    assert_eq!((outcome.code, &found["passed"]), (Some(0), &json!(true)), "{}", outcome.stderr);
+    let candidates = pairs(&found, "candidates");
+    assert_eq!(candidates.len(), 9, "{candidates:?}");
+    assert!(candidates.contains(&"sampling trigger-elicitation-request".to_owned()), "{candidates:?}");
+    place.assert_clean();
 }
 
 #[test]

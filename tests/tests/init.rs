@@ -1,6 +1,7 @@
 //! The first manifest: what is called for it, what is written, and when nothing is.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use mcpeval::manifest::Draft;
 use mcpeval::notation::{Document, Notation};
 use mcpeval::services::schema::validate;
 use mcpeval_tests::programs;
+use mcpeval_tests::real::Real;
 use mcpeval_tests::run::{Bell, Outcome, Place, Running, SETTLING};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -368,6 +370,63 @@ fn the_demo_gets_a_manifest_with_all_that_it_reads() {
     assert_eq!(ids(&manifest).len(), 5 + 11 * 4 + 2);
 }
 
+/// Writes a manifest and runs it on the same server: every case passes, and the file keeps its schema.
+fn passes_what_it_wrote(place: &Place, options: &[&str], target: &[OsString]) -> usize {
+    let words = |command: &str, options: &[&str]| -> Vec<OsString> {
+        [command].iter().chain(options).map(OsString::from).chain(target.iter().cloned()).collect()
+    };
+    let outcome = place.run(words("init", options));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let schema = place.run(["schema", "manifest"]);
+    let schema: Value = serde_json::from_str(&schema.stdout).expect("a schema");
+    let manifest = manifest(place);
+    validate(&schema, &manifest).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let outcome = place.run(words("probe", &["--gate-only"]));
+    assert_eq!(outcome.code, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
+    let passed = outcome.stdout.lines().filter(|line| line.contains(" pass attempts=")).count();
+    assert_eq!(passed, ids(&manifest).len(), "{}", outcome.stdout);
+    passed
+}
+
+#[test]
+fn the_demo_passes_what_was_written_for_it() {
+    let place = Place::new(programs!());
+    let target = ["--", programs!().mcpeval, "demo"].map(OsString::from);
+    assert_eq!(passes_what_it_wrote(&place, &[], &target), 5 + 11 * 4 + 2);
+    place.assert_clean();
+}
+
+#[test]
+fn fixtures_pass_what_was_written_for_them() {
+    for server in ["good", "paged", "surfaces", "unannotated", "paths", "names-without-letter", "faults-first"] {
+        let place = Place::new(programs!());
+        let target = ["--", programs!().server, server].map(OsString::from);
+        assert!(passes_what_it_wrote(&place, &["--confirm-read-only"], &target) > 4, "{server}");
+        let place = Place::new(programs!());
+        if server != "faults-first" {
+            let served = place.serve(server);
+            let target = ["--url", &served.url].map(OsString::from);
+            assert!(passes_what_it_wrote(&place, &["--confirm-read-only"], &target) > 4, "{server}");
+        }
+    }
+}
+
+#[test]
+fn published_servers_pass_what_was_written_for_them() {
+    // One tool of the first takes ten seconds a call, for which nothing is gained by waiting.
+    let quick = ["echo", "get-sum", "get-structured-content"].map(|tool| ["--tool", tool]).concat();
+    for (server, selected, cases) in [("everything", &quick[..], 17), ("memory", &[], 19), ("filesystem", &[], 34)] {
+        let Some(real) = Real::find(&format!("a first manifest of server-{server}")) else { return };
+        let place = Place::new(programs!());
+        let file = format!("MEMORY_FILE_PATH={}", place.path().join("memory.json").display());
+        let command = [real.node(server), if server == "filesystem" { vec![".".into()] } else { vec![] }].concat();
+        let options = [&["--confirm-read-only"], selected].concat();
+        let target: Vec<OsString> = ["--env", &file, "--"].iter().map(OsString::from).chain(command).collect();
+        assert_eq!(passes_what_it_wrote(&place, &options, &target), cases, "{server}");
+        place.assert_clean();
+    }
+}
+
 #[test]
 fn the_guide_shows_manifests_of_every_kind() {
     let guide = include_str!("../../docs/manifests.md");
@@ -385,8 +444,10 @@ fn the_guide_shows_manifests_of_every_kind() {
             shown.extend(draft.kinds().map(str::to_owned));
         }
     }
-    let kinds = schema["properties"]["probes"]["items"]["properties"]["probe"]["enum"].as_array().expect("kinds");
-    let kinds: BTreeSet<String> = kinds.iter().filter_map(|kind| kind.as_str().map(str::to_owned)).collect();
+    let listed: Value =
+        serde_json::from_str(&place.run(["probes", "list", "--format", "json"]).stdout).expect("a list");
+    let kinds = listed.as_array().expect("a list").iter().filter(|component| component["areas"] == json!([]));
+    let kinds: BTreeSet<String> = kinds.filter_map(|component| component["kind"].as_str().map(str::to_owned)).collect();
     assert_eq!(shown, kinds);
     for kind in kinds {
         assert!(guide.contains(&format!("| `{kind}`")), "the tables leave {kind} out");

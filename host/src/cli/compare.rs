@@ -11,9 +11,7 @@ use clap_complete::engine::ArgValueCompleter;
 use futures_util::future::try_join_all;
 
 use super::battery::Components;
-use super::options::{
-    BatteryOptions, ComponentOptions, RunLogOptions, Terms, label, startup_timeout, targets,
-};
+use super::options::{BatteryOptions, ComponentOptions, RunLogOptions, Terms, label, startup_timeout, targets};
 use super::probe::{CaseOptions, Selection};
 use super::settings::Settings;
 use super::{console, evaluation, progress, signals};
@@ -21,9 +19,9 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::manifest::Draft;
 use crate::report::assemble::{self, Floors};
-use crate::report::compare::{Comparison, Entry, text};
+use crate::report::compare::{Comparison, Entry, markdown, text};
 use crate::report::document::Label;
-use crate::report::output;
+use crate::report::{html, output};
 use crate::runner::{self, Evaluation, Plan, Progress, Target};
 use crate::wire::launch::Launch;
 
@@ -92,8 +90,12 @@ struct ReachOptions {
 enum Format {
     /// Lines for people
     Text,
+    /// A table for comments and job summaries
+    Markdown,
     /// An array of endpoint and report
     Json,
+    /// A page for people, without scripts
+    Html,
 }
 
 /// Targets in the order in which the command line names them, which no two separate options would tell.
@@ -216,6 +218,8 @@ impl Compare {
         match self.format {
             Format::Text => Ok(text::render(comparison, self.output.is_none() && console::stdout_is_styled())),
             Format::Json => comparison.to_json(),
+            Format::Markdown => Ok(markdown::render(comparison)),
+            Format::Html => html::pairs::compare(comparison),
         }
     }
 

@@ -11,8 +11,8 @@ use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::report::diff::{self, Diff as Difference, Gates};
 use crate::report::document::Report;
-use crate::report::output;
 use crate::report::read::{self, Vocabulary};
+use crate::report::{html, output};
 
 const EXAMPLE: &str = "\
 Example:
@@ -31,6 +31,10 @@ pub(super) enum Format {
     Text,
     /// The difference as a document
     Json,
+    /// Tables for comments and job summaries
+    Markdown,
+    /// A page for people, without scripts
+    Html,
 }
 
 /// Compare two reports of one server, and gate on what got worse
@@ -108,6 +112,8 @@ impl Diff {
         match self.format {
             Format::Text => Ok(diff::text::render(diff, styled)),
             Format::Json => diff.to_json(),
+            Format::Markdown => Ok(diff::markdown::render(diff)),
+            Format::Html => html::pairs::diff(diff),
         }
     }
 }

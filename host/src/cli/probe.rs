@@ -6,9 +6,7 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use super::battery::Components;
 use super::evaluation::{self, Delivery};
-use super::options::{
-    BatteryOptions, ComponentOptions, FloorOptions, ReportOptions, RunLogOptions, TargetOptions,
-};
+use super::options::{BatteryOptions, ComponentOptions, FloorOptions, ReportOptions, RunLogOptions, TargetOptions};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::manifest::document::DEFAULT_FILES;
@@ -143,11 +141,8 @@ impl CaseOptions {
                     case.place, case.id
                 )));
             }
-            let granted = if component.shipped {
-                component.powers.clone()
-            } else {
-                components.powers(&case.kind, component)
-            };
+            let granted =
+                if component.shipped { component.powers.clone() } else { components.powers(&case.kind, component) };
             planned.push(Planned { case: case.clone(), component: component.clone(), granted });
         }
         let timeout = manifest.timeout;

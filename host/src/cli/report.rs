@@ -47,14 +47,14 @@ pub(super) struct Report {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     manifest: Option<PathBuf>,
     #[command(flatten)]
-    rendering: ReportOptions,
+    renderings: ReportOptions,
     #[command(flatten)]
     components: ComponentOptions,
 }
 
 impl Report {
     pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
-        let mut outputs = self.rendering.outputs(settings, None)?;
+        let mut outputs = self.renderings.outputs(settings, None)?;
         let loaded = block_on(async { Components::load(&self.components, settings).await?.all().await })?;
         let (name, text) = read::source(&self.document)?;
         if self.check {

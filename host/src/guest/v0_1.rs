@@ -29,8 +29,8 @@ mod bindings {
     });
 }
 
-pub(super) use bindings::{WireProbe, WireProbePre};
 use bindings::mcpeval::probe::{http, log, pipe, report, schema, session as wit, text, types};
+pub(super) use bindings::{WireProbe, WireProbePre};
 pub(super) use types::{Case, Manifest};
 
 /// Link the interfaces of the contract. `pipe` and `http` exist only in the linker of a component that may use them.

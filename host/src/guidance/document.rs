@@ -298,8 +298,8 @@ mod tests {
         names.iter().map(|name| Label::new(name).unwrap()).collect()
     }
 
-    fn seen(tools: &[&str], instructions: &str) -> Option<Observed> {
-        Some(Observed { tools: labels(tools), instructions: Some(instructions.to_owned()) })
+    fn seen(tools: &[&str], instructions: &str) -> Observed {
+        Observed { tools: labels(tools), instructions: Some(instructions.to_owned()) }
     }
 
     fn compared(required: &[&str], observed: &[(Profile, Option<Observed>)]) -> Guidance {
@@ -320,9 +320,9 @@ mod tests {
     fn differing() -> [(Profile, Option<Observed>); 3] {
         let told = "Call `find` first, then `ask`. Never `rm -rf`, and set `DEBUG`.";
         [
-            (Profile::None, seen(&["find"], told)),
-            (Profile::Sampling, seen(&["ask", "find"], told)),
-            (Profile::All, seen(&["ask"], "")),
+            (Profile::None, Some(seen(&["find"], told))),
+            (Profile::Sampling, Some(seen(&["ask", "find"], told))),
+            (Profile::All, Some(seen(&["ask"], ""))),
         ]
     }
 

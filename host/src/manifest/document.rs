@@ -240,9 +240,8 @@ fn pins(root: &At<'_>, folder: &Path) -> Result<BTreeMap<String, Pin>> {
             return Err(path.fault("must name a file"));
         }
         let at = component.required("sha256")?;
-        let sha256 = Digest::from_hex(at.text()?).ok_or_else(|| {
-            at.fault("must be a SHA-256 of 64 hexadecimal digits; mcpeval probes show prints it")
-        })?;
+        let sha256 = Digest::from_hex(at.text()?)
+            .ok_or_else(|| at.fault("must be a SHA-256 of 64 hexadecimal digits; mcpeval probes show prints it"))?;
         let pin = Pin { path: folder.join(path.text()?), sha256 };
         pins.insert(kind.to_owned(), pin);
     }

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::contract::contract;
 use super::document::{
-    AreaName, AreaReport, Assessment, Badge, CheckId, FloorGate, Gate, Generator, Hex64, Hint, Identifier, Label, LostCheck,
-    LostScore, NoVerdictLabel, PROFILE_SCHEMA, Partial, PartialTools, Percent, Profile, Readiness, Reason, Report,
-    SCHEMA, Shortfall, StandardLabel, Subject, Surface, UNTIMED, VERSION, Version, measurement,
+    AreaName, AreaReport, Assessment, Badge, CheckId, FloorGate, Gate, Generator, Hex64, Hint, Identifier, Label,
+    LostCheck, LostScore, NoVerdictLabel, PROFILE_SCHEMA, Partial, PartialTools, Percent, Profile, Readiness, Reason,
+    Report, SCHEMA, Shortfall, StandardLabel, Subject, Surface, UNTIMED, VERSION, Version, measurement,
 };
 use crate::outcome::{AreaScore, Ended, Finding, NoVerdict, Reading, RunRecord, Verdict};
 use crate::probes::{Digest, Manifest};

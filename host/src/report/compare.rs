@@ -1,5 +1,6 @@
 //! The reports of several targets beside each other.
 
+pub mod markdown;
 pub mod text;
 
 use std::collections::{HashMap, HashSet};
@@ -117,6 +118,15 @@ impl Comparison {
             .into_iter()
             .map(|subject| Row { subject, cells: columns.iter().map(|column| column.cell(subject)).collect() });
         rows.filter(|row| row.cells.iter().any(|cell| *cell != Cell::Absent)).collect()
+    }
+
+    /// Why cells of rows that differ are as they are: row, endpoint, reason. An area has the reason of the readiness.
+    pub fn differences<'a>(&'a self, rows: &'a [Row<'a>]) -> impl Iterator<Item = (&'a Row<'a>, &'a Label, &'a str)> {
+        let told = rows.iter().filter(|row| row.differs() && !matches!(row.subject, RowSubject::Area(_)));
+        told.flat_map(|row| {
+            let cells = self.entries.iter().zip(&row.cells);
+            cells.filter_map(move |(entry, cell)| Some((row, &entry.endpoint, cell.reason()?)))
+        })
     }
 
     fn reports(&self) -> impl Iterator<Item = &Report> {

@@ -1,6 +1,7 @@
 //! What changed between two reports of one server, `mcpeval.probe-diff/v2`.
 
 mod catalog;
+pub mod markdown;
 pub mod text;
 
 use std::collections::{HashMap, HashSet};
@@ -199,6 +200,50 @@ pub struct Summary {
     pub removed: u32,
     /// Ids of the current report alone.
     pub added: u32,
+}
+
+impl Summary {
+    /// Each count with its word.
+    pub fn counts(&self) -> [(&'static str, u32); 7] {
+        [
+            ("regressed", self.regressed),
+            ("fixed", self.fixed),
+            ("changed", self.changed),
+            ("unchanged", self.unchanged),
+            ("errored", self.errored),
+            ("removed", self.removed),
+            ("added", self.added),
+        ]
+    }
+}
+
+impl CaseDiff {
+    /// What both reports measured, by name.
+    pub fn measured(&self) -> impl Iterator<Item = (&'static str, &Pair)> {
+        let measurements = &self.measurements;
+        let named = [("total_tokens", &measurements.total_tokens), ("latency_ms", &measurements.latency_ms)];
+        named.into_iter().filter_map(|(name, pair)| Some((name, pair.as_ref()?)))
+    }
+
+    /// The tone in which its verdict is shown.
+    pub(super) fn tone(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Fixed | Verdict::Unchanged => "pass",
+            Verdict::Regressed => "fail",
+            Verdict::Changed | Verdict::Errored => "error",
+        }
+    }
+}
+
+impl Severity {
+    /// The tone in which it is shown.
+    pub(super) const fn tone(self) -> &'static str {
+        match self {
+            Self::Breaking => "fail",
+            Self::Review => "error",
+            Self::Compatible => "plain",
+        }
+    }
 }
 
 /// A case of both reports.

@@ -1,5 +1,7 @@
 //! The report as one page: no script, no request, everything escaped by the template engine.
 
+pub mod pairs;
+
 use askama::Template;
 
 use super::corpus::Place;

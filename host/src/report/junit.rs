@@ -1,6 +1,7 @@
-//! The report as JUnit XML, in the dialect of the common schema. `quick-junit` would write an attribute that the schema
+//! The report as `JUnit` XML, in the dialect of the common schema. `quick-junit` would write an attribute that the schema
 //! does not know.
 
+use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -140,17 +141,18 @@ impl Problem {
             return None;
         }
         let reason = case.reason.as_ref().map(ToString::to_string).unwrap_or_default();
+        // Writing to a string cannot fail.
         let mut message = format!("{reason} attempts={}", case.attempts);
         if let Some(first_failure) = case.first_failure {
-            message += &format!(" first_failure={first_failure}");
+            _ = write!(message, " first_failure={first_failure}");
         }
         for (name, value) in &case.measurements {
             if let Some(value) = view::scalar(value) {
-                message += &format!(" {name}={value}");
+                _ = write!(message, " {name}={value}");
             }
         }
         if let Some(detail) = &case.detail {
-            message += &format!(" bound={} limit={} observed={}", detail.bound, detail.limit, detail.observed);
+            _ = write!(message, " bound={} limit={} observed={}", detail.bound, detail.limit, detail.observed);
         }
         let hint = case.hint.as_ref().filter(|_| !options.brief).map(ToString::to_string);
         Some(Self { verdict, reason, message, hint })

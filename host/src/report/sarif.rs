@@ -2,6 +2,7 @@
 //! tool, never a result.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
@@ -166,7 +167,7 @@ struct Log<'a> {
 impl Log<'_> {
     fn case(&self, case: &Case) -> Value {
         let message = self.message(format!("case {}", case.id), case);
-        let mut result = self.result(case.probe.as_str(), Level::Error, message);
+        let mut result = self.result(case.probe.as_str(), Level::Error, &message);
         result.insert("locations".to_owned(), self.locations(self.line(case), tool(case)));
         result.insert(
             "partialFingerprints".to_owned(),
@@ -177,16 +178,17 @@ impl Log<'_> {
 
     fn loss(&self, check: &LostCheck) -> Value {
         let tool = check.tool.as_ref().map(Subject::as_str);
+        // Writing to a string cannot fail.
         let mut message = format!("{} is lost", check.id);
         if let Some(tool) = tool {
-            message += &format!(" by {tool}");
+            _ = write!(message, " by {tool}");
         }
-        message += &format!(": {}, score {}", check.reason, check.score.0);
+        _ = write!(message, ": {}, score {}", check.reason, check.score.0);
         if let Some(observed) = check.observed {
-            message += &format!(", observed {observed}");
+            _ = write!(message, ", observed {observed}");
         }
         let message = self.hinted(message, check.hint.as_str());
-        let mut result = self.result(&format!("readiness/{}", check.reason), Level::Warning, message);
+        let mut result = self.result(&format!("readiness/{}", check.reason), Level::Warning, &message);
         result.insert("locations".to_owned(), self.locations(1, tool));
         let fingerprint = format!("{}/{}/{}", self.report.server, check.id, tool.unwrap_or_default());
         result.insert("partialFingerprints".to_owned(), json!({"mcpevalCheck": fingerprint}));
@@ -196,7 +198,7 @@ impl Log<'_> {
     fn floor(&self, floor: &Floor<'_>) -> Value {
         let observed = floor.observed.map_or_else(|| "none".to_owned(), |observed| observed.0.to_string());
         let message = format!("{} {observed} is below the floor {}", floor.subject, floor.floor.0);
-        let mut result = self.result(FLOOR, Level::Error, message);
+        let mut result = self.result(FLOOR, Level::Error, &message);
         result.insert("locations".to_owned(), self.locations(1, None));
         result.into()
     }
@@ -216,7 +218,7 @@ impl Log<'_> {
             let mut message = format!("readiness: {}", error.0.label());
             if let Some(partial) = &self.report.readiness_partial {
                 let (areas, tools) = (partial.areas.len(), &partial.tools);
-                message += &format!(", {areas} areas and {} of {} tools finished", tools.finished, tools.total);
+                _ = write!(message, ", {areas} areas and {} of {} tools finished", tools.finished, tools.total);
             }
             json!({
                 "level": "error",
@@ -231,13 +233,13 @@ impl Log<'_> {
     fn message(&self, subject: String, case: &Case) -> String {
         let mut message = subject;
         if let Some(reason) = &case.reason {
-            message += &format!(": {reason}");
+            _ = write!(message, ": {reason}");
         }
         if let Some(first_failure) = case.first_failure {
-            message += &format!(", attempt {first_failure} of {}", case.attempts);
+            _ = write!(message, ", attempt {first_failure} of {}", case.attempts);
         }
         if let Some(detail) = &case.detail {
-            message += &format!(", {} {} but observed {}", detail.bound, detail.limit, detail.observed);
+            _ = write!(message, ", {} {} but observed {}", detail.bound, detail.limit, detail.observed);
         }
         match &case.hint {
             Some(hint) => self.hinted(message, hint.as_str()),
@@ -249,7 +251,7 @@ impl Log<'_> {
         if self.options.brief { message } else { format!("{message}. {hint}") }
     }
 
-    fn result(&self, rule: &str, level: Level, message: String) -> Map<String, Value> {
+    fn result(&self, rule: &str, level: Level, message: &str) -> Map<String, Value> {
         let index = self.rules.places.get(rule);
         let members = [
             ("ruleId", Some(rule.into())),

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::document::{
-    AreaReport, CATALOG_TOKENS, CaseResult, CheckId, Hint, LostCheck, Measured, Percent, Reason, Report, Subject, measurement,
+    AreaReport, CATALOG_TOKENS, CaseResult, CheckId, Hint, LostCheck, Measured, Percent, Reason, Report, Subject,
+    measurement,
 };
 
 /// Subjects shown of one group of losses, unless all are asked for.

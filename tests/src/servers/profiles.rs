@@ -12,7 +12,7 @@ use super::answers::Answer;
 use super::good::{Good, Message, Reply, RpcError, tool};
 use super::http::{Bend, Exchange, Handled};
 use super::lives::ask;
-use super::stdio::{next_line, serve, step};
+use super::stdio::{log, next_line, serve, step};
 use super::{Fixture, Sin};
 
 /// How long a client may take to answer over HTTP. Only a failed test sees it pass.
@@ -53,7 +53,7 @@ pub(super) const FIXTURES: &[Fixture] = &[
     }),
     answer("dies-with-sampling", "exits when a client declares sampling", |good, message| {
         if message.method == "initialize" && good.client["sampling"].is_object() {
-            eprintln!("no model, no shop");
+            log("no model, no shop");
             process::exit(5);
         }
         None
@@ -167,9 +167,7 @@ fn asks_before_listing(good: &mut Good) {
                 if good.client[capability].is_object() {
                     asked += 1;
                     let reply = ask(asked, method, &mut line).unwrap_or_default();
-                    if reply["result"].to_string()
-                        == serde_json::from_str::<Value>(expected).unwrap_or_default().to_string()
-                    {
+                    if serde_json::from_str(expected).is_ok_and(|expected: Value| reply["result"] == expected) {
                         good.tools.push(tool(capability, "Is listed since the client answered."));
                     }
                 }

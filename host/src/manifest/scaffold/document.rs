@@ -262,7 +262,7 @@ mod tests {
         assert_eq!((&budget["max_total_tokens"], &budget["max_tool_tokens"]), (&json!(1_300), &json!(1_000)));
         assert_eq!(case(&usual, "catalog-pagination")["max_pages"], 8);
         assert_eq!(case(&usual, "declared-surfaces")["max_pages"], 5);
-        let huge = Manifest::of(&Measured { pages: 1_000, ..measured(&[1_000_000; 6_000], vec![]) });
+        let huge = Manifest::of(&Measured { pages: 1_000, ..measured(&vec![1_000_000; 6_000], vec![]) });
         let budget = case(&huge, "discovery-budget");
         assert_eq!((&budget["max_tools"], &budget["max_schema_bytes"]), (&json!(10_000), &json!(10_000_000)));
         let budget = case(&huge, "token-budget");

@@ -93,6 +93,15 @@ impl<'a> Cell<'a> {
         }
     }
 
+    /// The tone in which it is shown, if it has one.
+    pub(in super::super) fn tone(&self) -> Option<&'static str> {
+        match self {
+            Self::Case { result, .. } => Some(result.word()),
+            Self::Error(_) => Some(CaseResult::Error.word()),
+            Self::Gate { .. } | Self::Score(_) | Self::Absent => None,
+        }
+    }
+
     fn painted(&self) -> String {
         let style = match self {
             Self::Case { result: CaseResult::Pass, .. } => GOOD,

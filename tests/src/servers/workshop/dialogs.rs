@@ -70,9 +70,7 @@ fn good_form() -> Value {
 
 /// Asks once, if the client says that it can be asked.
 fn ask(call: &Call<'_>, capability: &str, params: &Value) -> Option<Value> {
-    if lock(&call.session.capabilities).get(capability).is_none() {
-        return None;
-    }
+    lock(&call.session.capabilities).get(capability)?;
     call.ask(if capability == "sampling" { "sampling/createMessage" } else { "elicitation/create" }, params)
 }
 

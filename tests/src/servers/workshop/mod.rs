@@ -93,5 +93,5 @@ impl End {
 pub(super) fn serve(good: Good, edit: fn(&mut Shop), over_http: bool) -> ExitCode {
     let mut shop = Shop { good: Mutex::new(good), listens: true, opened: AtomicUsize::new(0) };
     edit(&mut shop);
-    if over_http { web::serve(shop) } else { pipe::serve(shop) }
+    if over_http { web::serve(shop) } else { pipe::serve(&shop) }
 }

@@ -12,7 +12,7 @@ use crate::servers::good::{Message, RpcError, response};
 use crate::servers::stdio::{next_line, write};
 
 /// Serves until standard input ends.
-pub(super) fn serve(shop: Shop) -> ExitCode {
+pub(super) fn serve(shop: &Shop) -> ExitCode {
     let session = Arc::new(Session::new(shop.number()));
     let line: Arc<Line> = Arc::new(|message: &Value| write(format!("{message}\n").as_bytes()));
     session.listen(Some(Arc::clone(&line)));
