@@ -194,7 +194,13 @@ pub(super) const FIXTURES: &[Fixture] = &[
 pub const CANARY: &str = "swordfish-7f3a";
 
 fn canary(good: &Good, message: &Message) -> Reply {
-    let mut reply = good.answer(message);
+    let mut reply = match message.method.as_str() {
+        "resources/list" => Ok(json!({"resources": [{"uri": format!("shop://{CANARY}"), "name": CANARY}]})),
+        "prompts/list" => Ok(json!({"prompts": [{"name": CANARY, "arguments": [{"name": CANARY}]}]})),
+        "resources/read" => Ok(json!({"contents": [{"uri": format!("shop://{CANARY}"), "text": CANARY}]})),
+        "completion/complete" => Ok(json!({"completion": {"values": [CANARY]}})),
+        _ => good.answer(message),
+    };
     match &mut reply {
         Err(error) => {
             error.message.push_str(CANARY);
@@ -206,6 +212,9 @@ fn canary(good: &Good, message: &Message) -> Reply {
                 result["serverInfo"]["title"] = CANARY.into();
                 result["serverInfo"]["version"] = CANARY.into();
                 result["capabilities"]["experimental"] = json!({CANARY: {}});
+                result["capabilities"]["resources"] = json!({"subscribe": true});
+                result["capabilities"]["prompts"] = json!({});
+                result["capabilities"]["completions"] = json!({});
             }
             "tools/list" => {
                 for entry in result["tools"].as_array_mut().into_iter().flatten() {
