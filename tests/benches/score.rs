@@ -3,18 +3,14 @@
 //! them: `cargo bench -p mcpeval-tests`.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
+use mcpeval_tests::bench::{Bare, RUNS, median, millis, peak};
 use mcpeval_tests::programs;
 use mcpeval_tests::real::Real;
 use mcpeval_tests::run::{Outcome, PATIENCE, Place, Running};
 
-/// Runs of which the median is taken.
-const RUNS: usize = 7;
-
-const BARE: &str = env!("CARGO_BIN_EXE_bare-client");
+const BARE: Bare = Bare(env!("CARGO_BIN_EXE_bare-client"));
 
 fn main() -> io::Result<()> {
     // Cargo says `--bench`; a test run of all targets does not mean to measure.
@@ -25,9 +21,10 @@ fn main() -> io::Result<()> {
     let profile = if cfg!(debug_assertions) { ", debug build: the targets are for `cargo bench`" } else { "" };
     writeln!(out, "median of {RUNS} runs each, target in brackets{profile}")?;
     let fixture: Vec<OsString> = vec![programs!().server.into(), "good".into()];
-    against_bare(&mut out, "fixture server", &fixture)?;
+    let place = || Place::new(programs!());
+    BARE.against(&mut out, "fixture server, score", &place(), &fixture, score)?;
     if let Some(real) = Real::find("the benchmark on server-memory") {
-        against_bare(&mut out, "server-memory", &real.node("memory"))?;
+        BARE.against(&mut out, "server-memory, score", &place(), &real.node("memory"), score)?;
     }
     first_run(&mut out, &fixture)?;
     let place = Place::new(programs!());
@@ -50,48 +47,6 @@ fn score(place: &Place, server: &[OsString]) -> Outcome {
     outcome
 }
 
-/// Records one run, then runs the program and the bare client in turn.
-fn against_bare(out: &mut impl io::Write, name: &str, server: &[OsString]) -> io::Result<()> {
-    let place = Place::new(programs!());
-    let log = place.path().join("log");
-    let recorder: Vec<OsString> = [BARE.into(), "record".into(), log.clone().into(), "--".into()].to_vec();
-    score(&place, &[recorder, server.to_vec()].concat());
-    let (mut scored, mut bare) = (Vec::new(), Vec::new());
-    for _ in 0..RUNS {
-        scored.push(score(&place, server));
-        let mut command = place.command(BARE);
-        command.arg("replay").arg(&log).arg("--").args(server);
-        command.env("MEMORY_FILE_PATH", place.path().join("memory.json"));
-        let outcome = Running::start(command).finish(PATIENCE);
-        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-        bare.push(outcome);
-    }
-    let sent = fs::read(&log)?.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"> ")).count();
-    let wall = |outcomes: &[Outcome]| median(outcomes.iter().map(|outcome| outcome.wall));
-    let cpu = |outcomes: &[Outcome]| {
-        median(outcomes.iter().map(|outcome| outcome.usage.rusage.utime + outcome.usage.rusage.stime))
-    };
-    let (mine, theirs) = (wall(&scored), wall(&bare));
-    let limit = theirs.mul_f64(1.15) + Duration::from_millis(40);
-    writeln!(out, "{name}, {sent} messages, score against the bare client:")?;
-    writeln!(
-        out,
-        "  wall: {} against {}, ratio {:.2} [{}]",
-        millis(mine),
-        millis(theirs),
-        mine.as_secs_f64() / theirs.as_secs_f64(),
-        millis(limit),
-    )?;
-    let (mine, theirs) = (cpu(&scored), cpu(&bare));
-    writeln!(
-        out,
-        "  processor time with the servers: {} against {}, so its own is {} [60 ms]",
-        millis(mine),
-        millis(theirs),
-        millis(mine.saturating_sub(theirs)),
-    )
-}
-
 /// A home that never saw the program against one that did.
 fn first_run(out: &mut impl io::Write, server: &[OsString]) -> io::Result<()> {
     let (mut first, mut later) = (Vec::new(), Vec::new());
@@ -110,20 +65,4 @@ fn first_run(out: &mut impl io::Write, server: &[OsString]) -> io::Result<()> {
         millis(cold.saturating_sub(warm)),
         peak(&first),
     )
-}
-
-fn median(durations: impl Iterator<Item = Duration>) -> Duration {
-    let mut durations: Vec<Duration> = durations.collect();
-    durations.sort();
-    durations.get(durations.len() / 2).copied().unwrap_or_default()
-}
-
-fn millis(duration: Duration) -> String {
-    format!("{:.1} ms", duration.as_secs_f64() * 1_000.0)
-}
-
-/// The highest peak of any of the runs, the servers' own included where theirs is higher.
-fn peak(outcomes: &[Outcome]) -> String {
-    let most = outcomes.iter().map(|outcome| outcome.usage.rusage.maxrss).max().unwrap_or_default();
-    format!("{} MB", most.div_ceil(1_000_000))
 }

@@ -11,9 +11,11 @@
 //! | [`replay`] | recording the bytes of a run and sending them again |
 //! | [`report`] | reading its reports |
 //! | [`expect`] | the table of what each server must lose |
+//! | [`bench`] | what benchmarks share |
 //! | [`machine`] | which processes are left |
 
 pub mod cases;
+pub mod bench;
 pub mod expect;
 pub mod guests;
 pub mod machine;
