@@ -39,6 +39,28 @@ impl Real {
         Self::with(what, &["npm/node_modules/.bin/componentize-qjs", "python/bin/componentize-py"])
     }
 
+    /// The installed validators, with the published schemas of SARIF and `JUnit`; without them the same as without servers.
+    ///
+    /// # Panics
+    /// When they are required and missing.
+    pub fn find_validators(what: &str) -> Option<Self> {
+        Self::with(what, &["python/bin/check-jsonschema", "schemas/sarif-2.1.0.json", "schemas/junit-10.xsd"])
+    }
+
+    /// What drives a browser and reads markdown; without it the same as without servers.
+    ///
+    /// # Panics
+    /// When it is required and missing.
+    pub fn find_browser(what: &str) -> Option<Self> {
+        Self::with(
+            what,
+            &["puppeteer-core", "axe-core", "marked"]
+                .map(|name| format!("npm/node_modules/{name}"))
+                .each_ref()
+                .map(String::as_str),
+        )
+    }
+
     /// The installed validator of documents by published schemas; without it the same as without servers.
     ///
     /// # Panics

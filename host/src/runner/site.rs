@@ -14,7 +14,9 @@ use crate::wire::http::HttpWire;
 use crate::wire::sandbox::{Guardian, Scratch};
 
 /// Wait for every answer but the handshake's, where nobody asks for another.
-pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_millis(CALL_TIMEOUT_MS as u64);
+/// The same, in milliseconds.
+pub(crate) const CALL_TIMEOUT_MS: u32 = 15_000;
 
 /// What work on a site brought, and what is left of it for people.
 #[derive(Debug)]

@@ -19,10 +19,9 @@ use crate::report::assemble::Floors;
 use crate::report::corpus::Corpus;
 use crate::report::document::Label;
 use crate::runner::Profile;
+use crate::runner::site::CALL_TIMEOUT_MS;
 use crate::standard::Standard;
 
-/// Wait for every answer but the handshake's, in milliseconds.
-const CALL_TIMEOUT_MS: u32 = 15_000;
 /// Valid calls per tool.
 const REPEATS: u32 = 3;
 /// Sessions that may share the calls.
