@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
+use mcpeval_tests::measure::{median, millis, peak, processor, wall};
 use mcpeval_tests::programs;
 use mcpeval_tests::real::Real;
 use mcpeval_tests::run::{Outcome, PATIENCE, Place, Running};
@@ -37,8 +38,7 @@ fn main() -> io::Result<()> {
     for outcome in &many {
         assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     }
-    let wall = median(many.iter().map(|outcome| outcome.wall));
-    writeln!(out, "1,000 instant tools: {} [2000 ms], peak {}", millis(wall), peak(&many))
+    writeln!(out, "1,000 instant tools: {} [2000 ms], peak {}", millis(wall(&many)), peak(&many))
 }
 
 fn score(place: &Place, server: &[OsString]) -> Outcome {
@@ -67,10 +67,6 @@ fn against_bare(out: &mut impl io::Write, name: &str, server: &[OsString]) -> io
         bare.push(outcome);
     }
     let sent = fs::read(&log)?.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"> ")).count();
-    let wall = |outcomes: &[Outcome]| median(outcomes.iter().map(|outcome| outcome.wall));
-    let cpu = |outcomes: &[Outcome]| {
-        median(outcomes.iter().map(|outcome| outcome.usage.rusage.utime + outcome.usage.rusage.stime))
-    };
     let (mine, theirs) = (wall(&scored), wall(&bare));
     let limit = theirs.mul_f64(1.15) + Duration::from_millis(40);
     writeln!(out, "{name}, {sent} messages, score against the bare client:")?;
@@ -82,7 +78,7 @@ fn against_bare(out: &mut impl io::Write, name: &str, server: &[OsString]) -> io
         mine.as_secs_f64() / theirs.as_secs_f64(),
         millis(limit),
     )?;
-    let (mine, theirs) = (cpu(&scored), cpu(&bare));
+    let (mine, theirs) = (processor(&scored), processor(&bare));
     writeln!(
         out,
         "  processor time with the servers: {} against {}, so its own is {} [60 ms]",
@@ -100,7 +96,6 @@ fn first_run(out: &mut impl io::Write, server: &[OsString]) -> io::Result<()> {
         first.push(score(&place, server));
         later.push(score(&place, server));
     }
-    let wall = |outcomes: &[Outcome]| median(outcomes.iter().map(|outcome| outcome.wall));
     let (cold, warm) = (wall(&first), wall(&later));
     writeln!(
         out,
@@ -110,20 +105,4 @@ fn first_run(out: &mut impl io::Write, server: &[OsString]) -> io::Result<()> {
         millis(cold.saturating_sub(warm)),
         peak(&first),
     )
-}
-
-fn median(durations: impl Iterator<Item = Duration>) -> Duration {
-    let mut durations: Vec<Duration> = durations.collect();
-    durations.sort();
-    durations.get(durations.len() / 2).copied().unwrap_or_default()
-}
-
-fn millis(duration: Duration) -> String {
-    format!("{:.1} ms", duration.as_secs_f64() * 1_000.0)
-}
-
-/// The highest peak of any of the runs, the servers' own included where theirs is higher.
-fn peak(outcomes: &[Outcome]) -> String {
-    let most = outcomes.iter().map(|outcome| outcome.usage.rusage.maxrss).max().unwrap_or_default();
-    format!("{} MB", most.div_ceil(1_000_000))
 }

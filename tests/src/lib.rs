@@ -11,12 +11,14 @@
 //! | [`replay`] | recording the bytes of a run and sending them again |
 //! | [`report`] | reading its reports |
 //! | [`expect`] | the table of what each server must lose |
+//! | [`measure`] | numbers of benchmarks |
 //! | [`machine`] | which processes are left |
 
 pub mod cases;
 pub mod expect;
 pub mod guests;
 pub mod machine;
+pub mod measure;
 pub mod real;
 pub mod replay;
 pub mod report;

@@ -41,8 +41,8 @@ impl Subject<'_> {
         for (id, from, to, reason) in changes {
             let start = self.text.find(&format!("id: {id}")).unwrap_or_else(|| panic!("no case {id}"));
             let at = start + self.text[start..].find(from).unwrap_or_else(|| panic!("no {from} after {id}"));
-            let changed = format!("{}{to}{}", &self.text[..at], &self.text[at + from.len()..]);
-            let outcome = self.run(&changed, &["--case", id]);
+            let edited = format!("{}{to}{}", &self.text[..at], &self.text[at + from.len()..]);
+            let outcome = self.run(&edited, &["--case", id]);
             let report = outcome.report();
             let found = (outcome.code, report.at("/cases/0/id").as_str(), report.at("/cases/0/reason").as_str());
             assert_eq!(found, (Some(1), Some(*id), Some(*reason)), "{from} -> {to}: {}", outcome.stderr);
@@ -115,11 +115,21 @@ fn filesystem() {
         ("tools", "max_tools: 14", "max_tools: 13", "discovery-limit-exceeded"),
         ("read", "head: 1", "head: 2", "value-mismatch"),
         ("outside", "text_contains: Access denied", "text_contains: ENOENT", "text-mismatch"),
-        ("output", "tool: list_directory, arguments: {path:", "tool: list_directory, arguments: {pth:", "unexpected-outcome"),
+        (
+            "output",
+            "tool: list_directory, arguments: {path:",
+            "tool: list_directory, arguments: {pth:",
+            "unexpected-outcome",
+        ),
         ("edit", "oldText: two", "oldText: twelve", "recovery-failed"),
         ("see", "text_equals: three", "text_equals: four", "text-mismatch"),
     ]);
-    subject.refuses("write", "access: mutating\n    sandbox: scratch\n    tool: write_file", "access: read_only\n    tool: write_file", &["write_file", "read_only"]);
+    subject.refuses(
+        "write",
+        "access: mutating\n    sandbox: scratch\n    tool: write_file",
+        "access: read_only\n    tool: write_file",
+        &["write_file", "read_only"],
+    );
 }
 
 #[test]
