@@ -8,6 +8,7 @@ use std::time::Duration;
 use mcpeval_tests::bench::{Bare, RUNS, median, millis};
 use mcpeval_tests::programs;
 use mcpeval_tests::run::{Outcome, PATIENCE, Place, Running};
+use serde_json::{Value, json};
 
 const BARE: Bare = Bare(env!("CARGO_BIN_EXE_bare-client"));
 /// Cases of the large manifest.
@@ -22,19 +23,34 @@ fn main() -> io::Result<()> {
     let profile = if cfg!(debug_assertions) { ", debug build: the targets are for `cargo bench`" } else { "" };
     writeln!(out, "median of {RUNS} runs each, target in brackets{profile}")?;
     let place = Place::new(programs!());
-    let server: Vec<OsString> = vec![programs!().mcpeval.into(), "demo".into()];
-    let cases: Vec<String> = (0..CASES)
-        .map(|number| {
-            format!(
-                "- {{probe: schema-guessability, id: c{number}, access: read_only, tool: add, arguments: {{a: 1, b: {number}}}}}\n"
-            )
-        })
-        .collect();
-    place.file("many.yaml", format!("version: 1\nprobes:\n{}", cases.concat()));
-    let name = format!("{CASES} cases on the demo server");
+    let server: Vec<OsString> = vec![programs!().server.into(), "good".into()];
+    place.file("many.json", manifest().to_string());
+    let name = format!("{CASES} cases of six kinds on the fixture server");
     let (own, wall) = BARE.against(&mut out, &name, &place, &server, probe)?;
     writeln!(out, "  own processor time per case: {:.3} ms, wall per case: {:.3} ms", per_case(own), per_case(wall))?;
     compare(&mut out)
+}
+
+/// Cases of six kinds in turn, all of which pass.
+fn manifest() -> Value {
+    let case = |number: u32| {
+        let query = json!({"query": format!("saw {number}")});
+        let mut case = match number % 6 {
+            0 => json!({"probe": "schema-guessability", "tool": "find_item", "arguments": query}),
+            1 => json!({"probe": "instruction-fidelity", "tool": "find_item", "arguments": query,
+                "expect": {"outcome": "ok", "equals_paths": {"/structuredContent/found": true}}}),
+            2 => json!({"probe": "output-schema", "tool": "find_item", "arguments": query}),
+            3 => {
+                json!({"probe": "latency-budget", "tool": "find_item", "arguments": query, "attempts": 1, "max_latency_ms": 10_000})
+            }
+            4 => json!({"probe": "pagination", "max_pages": 5}),
+            _ => json!({"probe": "discovery-cost", "max_tools": 10, "max_schema_bytes": 10_000}),
+        };
+        case["id"] = format!("case-{number}").into();
+        case["access"] = "read_only".into();
+        case
+    };
+    json!({"version": 1, "probes": (0..CASES).map(case).collect::<Vec<_>>()})
 }
 
 fn per_case(time: Duration) -> f64 {
@@ -52,7 +68,7 @@ fn good(place: &Place, arguments: &[&str], server: &[OsString]) -> Outcome {
 }
 
 fn probe(place: &Place, server: &[OsString]) -> Outcome {
-    good(place, &["probe", "--gate-only", "--format", "json", "--manifest", "many.yaml"], server)
+    good(place, &["probe", "--gate-only", "--format", "json", "--manifest", "many.json"], server)
 }
 
 /// Four targets of which the slowest decides, beside that one alone.

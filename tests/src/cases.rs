@@ -151,7 +151,8 @@ impl Row {
         };
         let detail = self.detail.map_or(Value::Null, |(bound, limit, observed)| {
             // What time decides is only known to be more than the limit.
-            let observed = if bound == "max_latency_ms" { found["detail"]["observed"].clone() } else { observed.into() };
+            let observed =
+                if bound == "max_latency_ms" { found["detail"]["observed"].clone() } else { observed.into() };
             json!({"bound": bound, "limit": limit, "observed": observed})
         });
         let expected = [

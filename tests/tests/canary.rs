@@ -38,7 +38,10 @@ fn manifest() -> Value {
         ("instruction-fidelity", expect(json!({"outcome": "ok", "equals": {"structuredContent": CANARY}}))),
         ("instruction-fidelity", expect(json!({"outcome": "ok", "schema": {"required": [format!("{CANARY}!")]}}))),
         ("instruction-fidelity", expect(json!({"outcome": "ok", "text_matches": format!("^no {CANARY}")}))),
-        ("degradation-over-n", json!({"tool": "get_price", "arguments": {"item": 7, "note": CANARY}, "max_attempts": 2})),
+        (
+            "degradation-over-n",
+            json!({"tool": "get_price", "arguments": {"item": 7, "note": CANARY}, "max_attempts": 2}),
+        ),
         ("latency-budget", json!({"tool": "find_item", "arguments": words, "attempts": 1, "max_latency_ms": 60_000})),
         (
             "error-honesty",
@@ -101,9 +104,9 @@ fn probe(place: &Place, server: &[&str], options: &[&str]) -> Outcome {
 fn no_rendering_holds_it() {
     for way in ["stdio", "http"] {
         let place = Place::new(programs!());
-        let served = (way == "http").then(|| place.serve("canary"));
-        let server = match &served {
-            Some(served) => vec!["--url", &served.url],
+        let over_http = (way == "http").then(|| place.serve("canary"));
+        let server = match &over_http {
+            Some(fixture) => vec!["--url", &fixture.url],
             None => vec!["--", programs!().server, "canary"],
         };
         let outcome = probe(&place, &server, &["--lanes", "1"]);

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::thread;
 
-use mcpeval_tests::cases::{Group, Row, Verdict, groups, rows};
+use mcpeval_tests::cases::{Group, Row, Verdict, groups, manifest, rows};
 use mcpeval_tests::programs;
-use mcpeval_tests::run::Place;
+use mcpeval_tests::real::Real;
+use mcpeval_tests::run::{PATIENCE, Place, Running};
 use serde_json::Value;
 
 /// Runs at a time. Most wait for a timeout most of their time.
@@ -87,6 +88,28 @@ fn every_kind_passes_somewhere_and_every_reason_is_given_somewhere() {
         assert!(known, "a row expects {verdict:?} of {kind}, which does not declare it");
     }
     assert!(gaps.is_empty(), "{}", gaps.join("\n"));
+}
+
+#[test]
+fn every_case_keeps_the_schema_of_manifests() {
+    let Some(real) = Real::find_validator("the schema of manifests") else { return };
+    let place = Place::new(programs!());
+    let schema = place.file("schema.json", place.run(["schema", "manifest"]).stdout);
+    let check = |name: &str, manifest: &Value| {
+        let file = place.file(name, manifest.to_string());
+        let mut command = place.command(real.tool("python/bin/check-jsonschema"));
+        command.arg("--schemafile").arg(&schema).arg(file);
+        Running::start(command).finish(PATIENCE)
+    };
+    let cases: Vec<Value> =
+        rows().iter().enumerate().map(|(number, row)| row.entry(&format!("case-{number}"))).collect();
+    let outcome = check("good.json", &manifest(&cases));
+    assert_eq!(outcome.code, Some(0), "{}{}", outcome.stdout, outcome.stderr);
+    for case in cases.iter().step_by(20) {
+        let mut wrong = case.clone();
+        wrong["handle"] = 1.into();
+        assert_eq!(check("wrong.json", &manifest(&[wrong])).code, Some(1), "{case} has no such field");
+    }
 }
 
 #[test]

@@ -51,8 +51,7 @@ fn assert_refused(place: &Place, outcome: &Outcome, words: &[&str]) {
     for word in words {
         assert!(outcome.stderr.contains(word), "{word:?} is missing: {}", outcome.stderr);
     }
-    let called: Vec<String> =
-        place.journal_lines().into_iter().filter(|line| line.starts_with("tools/call")).collect();
+    let called: Vec<String> = place.journal_lines().into_iter().filter(|line| line.starts_with("tools/call")).collect();
     assert!(called.is_empty(), "{called:?}");
 }
 
@@ -146,7 +145,10 @@ fn only_what_is_selected_is_checked_and_run() {
         let report = outcome.report();
         assert_eq!((outcome.code, verdicts(&report)), (Some(0), pairs(ids)), "{options:?}");
         assert_eq!(report.at("/gate"), &json!({"passed": ids.len(), "total": ids.len()}));
-        assert!(report.at("/readiness").is_null() && report.at("/readiness_error").is_null(), "a selection has no battery");
+        assert!(
+            report.at("/readiness").is_null() && report.at("/readiness_error").is_null(),
+            "a selection has no battery"
+        );
     }
     assert_eq!(count(&place, "tools/call delete_item"), 0);
     for (options, words) in [
@@ -234,7 +236,13 @@ fn cases_run_in_order_on_one_connection() {
 fn a_case_without_verdict_costs_only_itself() {
     let place = Place::new(programs!());
     let call = |id: &str, tool: &str| fidelity(id, tool);
-    let cases = manifest(&[call("one", "plain"), call("dies", "hang_up"), call("two", "plain"), call("mute", "silent"), call("three", "plain")]);
+    let cases = manifest(&[
+        call("one", "plain"),
+        call("dies", "hang_up"),
+        call("two", "plain"),
+        call("mute", "silent"),
+        call("three", "plain"),
+    ]);
     let outcome = place.probe(&cases, GATE, "workshop");
     let expected =
         [("one", ""), ("dies", "transport-closed"), ("two", ""), ("mute", "transport-timeout"), ("three", "")];
@@ -297,9 +305,7 @@ fn an_unreachable_server_gives_a_report_all_the_same() {
 #[test]
 fn an_exhausted_budget_keeps_the_finished_verdicts() {
     let place = Place::new(programs!());
-    let many = |id: String| {
-        json!({"probe": "degradation-over-n", "id": id, "access": "read_only", "tool": "plain", "max_attempts": 100})
-    };
+    let many = |id: String| json!({"probe": "degradation-over-n", "id": id, "access": "read_only", "tool": "plain", "max_attempts": 100});
     let mut cases = vec![fidelity("first", "plain"), fidelity("bad", "complain")];
     cases.extend((0..45).map(|number| many(format!("many-{number}"))));
     cases.push(fidelity("last", "plain"));

@@ -128,7 +128,8 @@ fn every_kind_gets_its_label_and_the_next_case_is_unaffected() {
             && !wrote_to_the_server(&place)
             && ![&outcome.stdout, &outcome.stderr].iter().any(|text| text.contains(CANARY));
         if !right || outcome.stderr.contains("panicked") {
-            faults.push(format!("{}: exit code {:?}, {theirs}, {ours}, {}\n", guest.name, outcome.code, outcome.stderr));
+            faults
+                .push(format!("{}: exit code {:?}, {theirs}, {ours}, {}\n", guest.name, outcome.code, outcome.stderr));
         }
         faults.extend(place.clean().err());
     }
@@ -151,7 +152,10 @@ fn a_failed_case_shows_what_the_component_declares() {
     let outcome = probe(&place, &kind!("kind-fails"), json!({}), &[]);
     let report = outcome.report();
     let case = report.at("/cases/0");
-    assert_eq!((case["hint"].as_str(), case["first_failure"].as_u64()), (Some("Something is broken; mend it."), Some(1)));
+    assert_eq!(
+        (case["hint"].as_str(), case["first_failure"].as_u64()),
+        (Some("Something is broken; mend it."), Some(1))
+    );
     let components = report.at("/components").as_object().expect("components");
     assert_eq!(components.keys().collect::<Vec<_>>(), [KIND, "pagination"]);
     assert_eq!(components[KIND], digest(&guests::build(&kind!("kind-fails"))));
@@ -197,7 +201,12 @@ fn fields_are_held_to_the_schema_of_the_component() {
     let place = Place::new(programs!());
     let run = |fields: Value| probe(&place, &strict, fields, &[]);
     let outcome = run(json!({"zeal_tool": "get_price", "alpha_tool": "find_item", "depth": 3}));
-    assert_eq!((outcome.code, outcome.report().at("/cases/0/tool")), (Some(0), &json!("find_item")), "{}", outcome.stderr);
+    assert_eq!(
+        (outcome.code, outcome.report().at("/cases/0/tool")),
+        (Some(0), &json!("find_item")),
+        "{}",
+        outcome.stderr
+    );
     let outcome = run(json!({"zeal_tool": "get_price", "alpha_tool": null}));
     assert_eq!(outcome.report().at("/cases/0/tool"), "get_price");
     assert_refused(&run(json!({})), &["/probes/0", "zeal_tool"]);
@@ -265,14 +274,17 @@ fn a_component_comes_from_an_option_before_the_manifest() {
     place.file("passes.wasm", &passes);
     let components = json!({KIND: {"path": "passes.wasm", "sha256": digest(&passes)}});
     let option = format!("{KIND}={fails}");
-    let outcome = place.probe(&manifest(&case(json!({})), &components), &["--gate-only", "--component", &option], "good");
+    let outcome =
+        place.probe(&manifest(&case(json!({})), &components), &["--gate-only", "--component", &option], "good");
     assert_eq!((outcome.code, outcome.report().at("/cases/0/reason")), (Some(1), &json!(REASON)), "{}", outcome.stderr);
     // An option needs no pin, and a manifest without components works with it.
-    let outcome = place.probe(&manifest(&case(json!({})), &Value::Null), &["--gate-only", "--component", &option], "good");
+    let outcome =
+        place.probe(&manifest(&case(json!({})), &Value::Null), &["--gate-only", "--component", &option], "good");
     assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
     // Built-in kinds are not replaced.
     let option = format!("pagination={fails}");
-    let outcome = place.probe(&manifest(&case(json!({})), &components), &["--gate-only", "--component", &option], "good");
+    let outcome =
+        place.probe(&manifest(&case(json!({})), &components), &["--gate-only", "--component", &option], "good");
     assert_refused(&outcome, &["pagination"]);
 }
 

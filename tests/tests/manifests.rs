@@ -84,7 +84,11 @@ fn mistakes_in_a_document() {
         ("m.yaml", b"version: 1\nprobes: [\0]\n".to_vec(), &["m.yaml"]),
         ("m.json", b"{\"version\": 1, \"probes\": \0}".to_vec(), &["m.json:1:"]),
         ("m.yaml", b"version: 1\nprobes: \xff\xfe\n".to_vec(), &["m.yaml", "UTF-8"]),
-        ("m.yaml", [&b"\xff\xfe"[..], &"version: 1".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()].concat(), &["UTF-16"]),
+        (
+            "m.yaml",
+            [&b"\xff\xfe"[..], &"version: 1".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()].concat(),
+            &["UTF-16"],
+        ),
         ("m.toml", lines("version = 1\n"), &["m.toml"]),
     ];
     assert_refused(rows);
@@ -92,7 +96,9 @@ fn mistakes_in_a_document() {
 
 #[test]
 fn mistakes_around_the_cases() {
-    let one = |text: &str| format!("version: 1\n{text}\nprobes:\n- {{probe: pagination, id: a, access: read_only, max_pages: 1}}\n");
+    let one = |text: &str| {
+        format!("version: 1\n{text}\nprobes:\n- {{probe: pagination, id: a, access: read_only, max_pages: 1}}\n")
+    };
     let rows: &[(&str, &[&str])] = &[
         ("owner: swordfish", &["m.yaml:2:8", "/owner"]),
         ("prbes: []", &["m.yaml:2:", "/prbes", "\"probes\""]),
@@ -142,19 +148,46 @@ fn mistakes_in_a_case() {
         ("probe: pagination, id: a, access: swordfish, max_pages: 1", &["/probes/0/access", "read_only", "mutating"]),
         ("probe: pagination, id: a, access: read_only", &["/probes/0", "\"max_pages\""]),
         ("probe: pagination, id: a, access: read_only, max_pages: null", &["/probes/0/max_pages"]),
-        ("probe: pagination, id: a, access: read_only, max_pages: 1, max_page: 1", &["/probes/0/max_page:", "\"max_pages\""]),
-        ("probe: pagination, id: a, access: read_only, max_pages: '5'", &["m.yaml:4:60", "/probes/0/max_pages", "integer"]),
+        (
+            "probe: pagination, id: a, access: read_only, max_pages: 1, max_page: 1",
+            &["/probes/0/max_page:", "\"max_pages\""],
+        ),
+        (
+            "probe: pagination, id: a, access: read_only, max_pages: '5'",
+            &["m.yaml:4:60", "/probes/0/max_pages", "integer"],
+        ),
         ("probe: pagination, id: a, access: read_only, max_pages: swordfish", &["/probes/0/max_pages", "integer"]),
         ("probe: pagination, id: a, access: read_only, max_pages: yes", &["/probes/0/max_pages", "integer"]),
-        ("probe: pagination, id: a, access: read_only, sandbox: bench, max_pages: 1", &["/probes/0/sandbox", "read_only"]),
-        ("probe: pagination, id: a, access: mutating, sandbox: bench, max_pages: 1", &["/probes/0/access", "read_only"]),
+        (
+            "probe: pagination, id: a, access: read_only, sandbox: bench, max_pages: 1",
+            &["/probes/0/sandbox", "read_only"],
+        ),
+        (
+            "probe: pagination, id: a, access: mutating, sandbox: bench, max_pages: 1",
+            &["/probes/0/access", "read_only"],
+        ),
         ("probe: contention, id: a, access: mutating, tool: find_item", &["/probes/0", "sandbox"]),
-        ("probe: contention, id: a, access: mutating, sandbox: bnch, tool: find_item", &["/probes/0/sandbox", "\"bench\""]),
+        (
+            "probe: contention, id: a, access: mutating, sandbox: bnch, tool: find_item",
+            &["/probes/0/sandbox", "\"bench\""],
+        ),
         ("probe: contention, id: a, access: read_only, tool: 'sword/fish'", &["/probes/0/tool", "tool"]),
-        ("probe: contention, id: a, access: read_only, tool: find_item, arguments: [swordfish]", &["/probes/0/arguments", "object"]),
-        ("probe: protocol-negotiation, id: a, access: read_only, bogus_version: swordfish", &["/probes/0/bogus_version"]),
-        ("probe: protocol-negotiation, id: a, access: read_only, bogus_version: 2025-11-25", &["/probes/0/bogus_version"]),
-        ("probe: protocol-negotiation, id: a, access: read_only, bogus_version: 2025-06-18", &["/probes/0/bogus_version"]),
+        (
+            "probe: contention, id: a, access: read_only, tool: find_item, arguments: [swordfish]",
+            &["/probes/0/arguments", "object"],
+        ),
+        (
+            "probe: protocol-negotiation, id: a, access: read_only, bogus_version: swordfish",
+            &["/probes/0/bogus_version"],
+        ),
+        (
+            "probe: protocol-negotiation, id: a, access: read_only, bogus_version: 2025-11-25",
+            &["/probes/0/bogus_version"],
+        ),
+        (
+            "probe: protocol-negotiation, id: a, access: read_only, bogus_version: 2025-06-18",
+            &["/probes/0/bogus_version"],
+        ),
         (
             "probe: elicitation, id: a, access: read_only, tool: find_item, max_requests: 1, respond: swordfish",
             &["/probes/0/respond", "\"decline\""],
@@ -216,7 +249,10 @@ fn mistakes_in_an_expectation() {
         ("{outcome: error, required_result_fields: [a]}", &["/probes/0/expect/required_result_fields", "beside it"]),
         ("{outcome: error, required_result_paths: [/a]}", &["/probes/0/expect/required_result_paths", "beside it"]),
         ("{outcome: error, error_code: swordfish}", &["/probes/0/expect/error_code", "integer"]),
-        ("{outcome: ok, text_matches: '(swordfish'}", &["m.yaml:4:", "/probes/0/expect/text_matches", "regular expression"]),
+        (
+            "{outcome: ok, text_matches: '(swordfish'}",
+            &["m.yaml:4:", "/probes/0/expect/text_matches", "regular expression"],
+        ),
         ("{outcome: ok, text_matches: [a, '(?=swordfish)']}", &["/probes/0/expect/text_matches/1", "look-around"]),
         ("{outcome: ok, text_matches: '(a)\\1swordfish'}", &["/probes/0/expect/text_matches"]),
         ("{outcome: ok, text_contains: 7}", &["/probes/0/expect/text_contains"]),
@@ -285,7 +321,10 @@ fn a_manifest_can_come_from_a_pipe_and_not_from_a_folder() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("folder.yaml"), "{}", outcome.stderr);
     let good = "version: 1\nprobes:\n- {probe: pagination, id: a, access: read_only, max_pages: 3}\n";
-    let script = format!("printf '{}' | \"$0\" probe --gate-only --manifest /dev/stdin -- \"$1\" good", good.replace('\n', "\\n"));
+    let script = format!(
+        "printf '{}' | \"$0\" probe --gate-only --manifest /dev/stdin -- \"$1\" good",
+        good.replace('\n', "\\n")
+    );
     let mut command = place.command("/bin/sh");
     command.args(["-c", &script, programs!().mcpeval, programs!().server]);
     let outcome = Running::start(command).finish(PATIENCE);
@@ -338,9 +377,9 @@ fn bounds_are_those_of_the_specification_and_inclusive() {
         kinds
             .iter()
             .map(|(schema, case)| {
-                integers(schema).iter().fold(case.clone(), |case, (name, low, high)| {
-                    with(&case, name, if most { *high } else { *low })
-                })
+                integers(schema)
+                    .iter()
+                    .fold(case.clone(), |case, (name, low, high)| with(&case, name, if most { *high } else { *low }))
             })
             .collect()
     };

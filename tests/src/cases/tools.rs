@@ -69,13 +69,13 @@ pub(super) const ROWS: &[Row] = &[
             "equals_paths": {"/structuredContent/count": 1.0, "/structuredContent/list/0/a~1b": 1}}}"#,
     ),
     fidelity(r#"{"tool": "two_blocks", "expect": {"outcome": "ok", "text_equals": "one\ntwo"}}"#),
-    fidelity(r#"{"tool": "json_text", "expect": {"outcome": "ok", "schema": {"properties": {"price": {"type": "integer"}}}}}"#),
+    fidelity(
+        r#"{"tool": "json_text", "expect": {"outcome": "ok", "schema": {"properties": {"price": {"type": "integer"}}}}}"#,
+    ),
     fidelity(
         r#"{"tool": "refuse", "expect": {"outcome": "error", "error_code": -32602, "text_equals": "no such item"}}"#,
     ),
-    fidelity(
-        r#"{"tool": "complain", "expect": {"outcome": "error", "error_code": -32000, "text_contains": "drill"}}"#,
-    ),
+    fidelity(r#"{"tool": "complain", "expect": {"outcome": "error", "error_code": -32000, "text_contains": "drill"}}"#),
     // Without a session that declares sampling there is nobody to ask.
     fidelity(r#"{"tool": "ask_model", "expect": {"outcome": "error", "text_equals": "there is no model to ask"}}"#),
     fidelity(r#"{"tool": "erase", "access": "mutating", "sandbox": "bench", "expect": {"outcome": "ok"}}"#),
@@ -110,7 +110,8 @@ pub(super) const ROWS: &[Row] = &[
     degradation(r#"{"tool": "wear_out", "arguments": {"good": 5}, "max_attempts": 5}"#).after(5),
     degradation(r#"{"tool": "plain", "max_attempts": 100}"#).after(100),
     degradation(r#"{"tool": "erase", "max_attempts": 2, "access": "mutating", "sandbox": "bench"}"#).after(2),
-    degradation(r#"{"tool": "wear_out", "arguments": {"good": 3}, "max_attempts": 100}"#).fails("unexpected-outcome", 4),
+    degradation(r#"{"tool": "wear_out", "arguments": {"good": 3}, "max_attempts": 100}"#)
+        .fails("unexpected-outcome", 4),
     degradation(r#"{"tool": "hang_up", "max_attempts": 2}"#).errs("transport-closed").only(Way::Stdio),
     latency(r#"{"tool": "plain", "attempts": 20, "max_latency_ms": 600000}"#).after(20),
     latency(r#"{"tool": "pause", "attempts": 1, "max_latency_ms": 50}"#)
@@ -192,10 +193,14 @@ pub(super) const ROWS: &[Row] = &[
         .on("opens-once")
         .only(Way::Http)
         .fails("contended-client-failed", 1),
-    contention(r#"{"tool": "first_client"}"#).on("workshop-no-stream").only(Way::Http).fails("contended-client-failed", 2),
-    contention(r#"{"tool": "late_client"}"#)
+    contention(r#"{"tool": "first_client"}"#)
         .on("workshop-no-stream")
         .only(Way::Http)
-        .fails_at("contended-client-failed", 1, 2),
+        .fails("contended-client-failed", 2),
+    contention(r#"{"tool": "late_client"}"#).on("workshop-no-stream").only(Way::Http).fails_at(
+        "contended-client-failed",
+        1,
+        2,
+    ),
     contention(r#"{"tool": "complain"}"#).only(Way::Stdio).fails_at("contended-client-failed", 1, 2),
 ];

@@ -24,7 +24,10 @@ pub(super) const TOOLS: &[Tool] = &[
     }),
     tool("ask_user", "Asks the user to fill in a form.", |call| ask_user(call, &good_form())),
     tool("ask_by_url", "Sends the user to a page.", |call| {
-        ask_user(call, &json!({"mode": "url", "message": "Sign in.", "url": "https://example.com", "elicitationId": "1"}))
+        ask_user(
+            call,
+            &json!({"mode": "url", "message": "Sign in.", "url": "https://example.com", "elicitationId": "1"}),
+        )
     }),
     tool("ask_nested", "Asks the user for an object in a form.", |call| {
         let schema = json!({"type": "object", "properties": {"box": {"type": "object"}}});
@@ -41,9 +44,11 @@ pub(super) const TOOLS: &[Tool] = &[
         ask_user(call, &good_form());
         End::failed("it does not help")
     }),
-    tool("ask_user_or_refuse", "Is refused unless the user accepts.", |call| match ask(call, "elicitation", &good_form()) {
-        Some(answer) if answer["result"]["action"] == "accept" => End::ok("done"),
-        _ => End::error(-32603, "the user declined"),
+    tool("ask_user_or_refuse", "Is refused unless the user accepts.", |call| {
+        match ask(call, "elicitation", &good_form()) {
+            Some(answer) if answer["result"]["action"] == "accept" => End::ok("done"),
+            _ => End::error(-32603, "the user declined"),
+        }
     }),
 ];
 
