@@ -48,6 +48,7 @@ const fn contention(fields: &'static str) -> Row {
 pub(super) const ROWS: &[Row] = &[
     guess(r#"{"tool": "echo", "arguments": {"text": "tea"}}"#),
     guess(r#"{"tool": "plain"}"#),
+    guess(r#"{"tool": "unmarked"}"#),
     guess(r#"{"tool": "erase", "access": "mutating", "sandbox": "bench"}"#),
     guess(r#"{"tool": "list_schema"}"#).fails_unasked("invalid-schema"),
     guess(r#"{"tool": "broken_schema", "arguments": {"text": "tea"}}"#).fails_unasked("invalid-schema"),

@@ -1,7 +1,6 @@
 //! The tools, each named after what it does right or wrong. Counts are those of calls with the same arguments on one
 //! session, so that cases with different arguments do not disturb each other.
 
-use std::fs::OpenOptions;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -164,11 +163,6 @@ const TOOLS: &[Tool] = &[
     }),
     tool("late_client", "Serves any client but the one that came first.", |call| {
         if call.session.number > 1 { End::ok("done") } else { End::failed("come again") }
-    }),
-    tool("one_process", "Serves the first process only.", |_| {
-        let lock = std::env::var(crate::servers::good::JOURNAL).map(|journal| format!("{journal}.lock"));
-        let first = lock.is_ok_and(|path| OpenOptions::new().write(true).create_new(true).open(path).is_ok());
-        if first { End::ok("done") } else { End::failed("another process has it") }
     }),
     // State.
     tool("jam", "Jams the shop and fails.", |call| {
