@@ -14,8 +14,8 @@
 //! | [`bench`] | what benchmarks share |
 //! | [`machine`] | which processes are left |
 
-pub mod cases;
 pub mod bench;
+pub mod cases;
 pub mod expect;
 pub mod guests;
 pub mod machine;

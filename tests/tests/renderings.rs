@@ -24,6 +24,9 @@ fn run(place: &Place, name: &str, command: &str, options: &[&str], target: &[&st
     Running::start(place.mcpeval(arguments)).finish(PATIENCE)
 }
 
+/// Name, command, options, target, exit code.
+type Row<'a> = (&'static str, &'a str, &'a [&'a str], &'a [&'a str], i32);
+
 /// Runs that end in every way: their names, and the document of each is in the place.
 fn runs(place: &Place) -> Vec<&'static str> {
     let program = programs!().mcpeval;
@@ -32,7 +35,7 @@ fn runs(place: &Place) -> Vec<&'static str> {
     let demo = ["--", program, "demo"];
     let broken = ["--", program, "demo", "--broken", "bloated"];
     let labels = ["--server", "A.b_c:d-9"];
-    let rows: [(&str, &str, &[&str], &[&str], i32); 6] = [
+    let rows: [Row<'_>; 6] = [
         ("good", "probe", &labels, &demo, 0),
         ("bloated", "probe", &["--min-readiness", "99", "--min-area", "context=90", "--full"], &broken, 1),
         ("gone", "probe", &[], &["--", "/nowhere/at-all"], 3),

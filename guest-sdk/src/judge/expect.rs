@@ -46,10 +46,14 @@ impl<'a> Expect<'a> {
         let pattern = json!({"type": "string", "maxLength": MAX_STRING, "format": "linear-regex"});
         let unique = |item: &Value| json!({"type": "array", "items": item, "uniqueItems": true});
         let one_or_more = |item: &Value| json!({"anyOf": [item, {"type": "array", "items": item}]});
-        // A field under the wrong outcome can never be met, so it has no valid value there.
+        // A field under the wrong outcome can never be met, so it has no valid value there, but an empty list or object,
+        // which asks for nothing.
         let without = |outcome: &str, fields: &[&str]| {
-            let never: serde_json::Map<_, _> =
-                fields.iter().map(|&field| (field.to_owned(), Value::Bool(false))).collect();
+            let never = |field: &str| match field {
+                "error_code" | "schema" => Value::Bool(false),
+                _ => json!({"maxItems": 0, "maxProperties": 0}),
+            };
+            let never: serde_json::Map<_, _> = fields.iter().map(|&field| (field.to_owned(), never(field))).collect();
             json!({
                 "if": {"properties": {"outcome": {"const": outcome}}, "required": ["outcome"]},
                 "then": {"properties": never}

@@ -21,6 +21,9 @@ const JSON_SCHEMA: &str = "json-schema";
 /// Schemas that may describe one value together: members of `allOf`, branches, targets of references.
 const MAX_PARTS: usize = 256;
 
+/// What is said of a value that only other fields forbid.
+const BESIDE: &str = "does not go with the fields beside it";
+
 /// The fields of one kind.
 pub(super) struct Fields {
     schema: Value,
@@ -215,7 +218,8 @@ fn sentence(parts: &[&Value], keyword: &str, place: &At<'_>) -> String {
         (Some(least), Some(most)) => format!("must be from {least} to {most}{of}"),
         (Some(least), None) => format!("must be at least {least}{of}"),
         (None, Some(most)) => format!("must be at most {most}{of}"),
-        (None, None) => format!("does not fit what the kind declares ({keyword})"),
+        // What asks for it stands under a condition.
+        (None, None) => BESIDE.to_owned(),
     };
     match keyword {
         "required" => {
@@ -254,7 +258,7 @@ fn sentence(parts: &[&Value], keyword: &str, place: &At<'_>) -> String {
         "minItems" | "maxItems" => bounds("minItems", "maxItems", " elements long"),
         "minProperties" | "maxProperties" => bounds("minProperties", "maxProperties", " fields long"),
         "uniqueItems" => "no element may stand twice".to_owned(),
-        "falseSchema" | "false" | "not" => "does not go with the fields beside it".to_owned(),
+        "falseSchema" | "false" | "not" => BESIDE.to_owned(),
         "format" => {
             format!("must be a {}", with("format").and_then(Value::as_str).unwrap_or("value of the declared format"))
         }
