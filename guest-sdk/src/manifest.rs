@@ -70,7 +70,8 @@ impl Manifest {
         self
     }
 
-    /// Something the server must declare or be, such as `resources.subscribe` or `transport.http`.
+    /// Something the server must declare or be, such as `resources.subscribe` or `transport.http`; or, as
+    /// `client.sampling`, what the probe's own sessions declare, so that cases may name tools only such clients are shown.
     #[must_use]
     pub fn needs(mut self, need: &str) -> Self {
         self.inner.needs.push(need.to_owned());

@@ -370,6 +370,37 @@ fn without_a_manifest_there_is_nothing_to_probe() {
 }
 
 #[test]
+fn tools_that_only_able_clients_are_shown_can_be_named() {
+    let asks = |kind: &str, tool: &str| {
+        let mut case = json!({"probe": kind, "id": format!("{kind}-{tool}"), "access": "read_only", "tool": tool, "max_requests": 1});
+        if kind == "elicitation" {
+            case["respond"] = "accept".into();
+        }
+        case
+    };
+    for way in ["stdio", "http"] {
+        let place = Place::new(programs!());
+        let run = |cases: &Value| match way {
+            "stdio" => place.probe(cases, GATE, "tools-by-capability"),
+            _ => place.probe_http(cases, GATE, "tools-by-capability"),
+        };
+        let outcome = run(&manifest(&[
+            asks("sampling", "sum_up"),
+            asks("elicitation", "ask_user"),
+            fidelity("find", "find_item"),
+        ]));
+        let expected = pairs(&[("sampling-sum_up", ""), ("elicitation-ask_user", ""), ("find", "")]);
+        assert_eq!((outcome.code, verdicts(&outcome.report())), (Some(0), expected), "{}", outcome.stderr);
+    }
+    // A tool that is shown to other clients than those of the case is as good as none.
+    for case in [asks("sampling", "ask_user"), fidelity("it", "sum_up")] {
+        let place = Place::new(programs!());
+        let outcome = place.probe(&manifest(&[case]), GATE, "tools-by-capability");
+        assert_refused(&place, &outcome, &["/probes/0/tool", "lists no tool"]);
+    }
+}
+
+#[test]
 fn two_runs_give_the_same_bytes() {
     let cases = manifest(&[
         pagination("pages"),

@@ -23,6 +23,7 @@ const COMMON_REASONS: [&str; 7] = [
 ];
 const TRANSPORTS: [&str; 2] = ["transport.stdio", "transport.http"];
 const LIFECYCLES: [&str; 2] = ["lifecycle.handshake", "lifecycle.stateless"];
+const CLIENTS: [&str; 3] = ["client.elicitation", "client.roots", "client.sampling"];
 
 /// Check a manifest. Components of the battery have plain names; the others carry their vendor's.
 pub(super) fn check(manifest: &Manifest, shipped: bool) -> Result<(), String> {
@@ -73,8 +74,8 @@ pub(super) fn check(manifest: &Manifest, shipped: bool) -> Result<(), String> {
     }
     check_metrics(&manifest.metrics)?;
     for need in &manifest.needs {
-        let reserved = need.starts_with("transport.") || need.starts_with("lifecycle.");
-        let known = TRANSPORTS.contains(&need.as_str()) || LIFECYCLES.contains(&need.as_str());
+        let reserved = ["transport.", "lifecycle.", "client."].iter().any(|space| need.starts_with(space));
+        let known = TRANSPORTS.iter().chain(&LIFECYCLES).chain(&CLIENTS).any(|word| word == need);
         if !is_label(need) || (reserved && !known) {
             return Err("it needs something that this mcpeval does not know; update mcpeval".into());
         }
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn a_good_manifest_passes_and_each_fault_is_found() {
         assert_eq!(check(&good(), false), Ok(()));
-        let faults: [(&str, Fault); 13] = [
+        let faults: [(&str, Fault); 14] = [
             ("kind", |m| m.kind = "echo".into()),
             ("kind", |m| m.kind = "Acme.echo".into()),
             ("config schema", |m| m.config_schema = "{".into()),
@@ -200,6 +201,7 @@ mod tests {
             ("hint", |m| m.reasons[0].hint = "h".repeat(401)),
             ("not declared", |m| m.reasons[0].checks = vec!["echo.none".into()]),
             ("needs", |m| m.needs = vec!["transport.pigeon".into()]),
+            ("needs", |m| m.needs = vec!["client.pigeon".into()]),
         ];
         for (word, fault) in faults {
             let mut manifest = good();

@@ -57,7 +57,7 @@ pub(super) async fn run(desk: &Desk<'_>, battery: Battery, profile: Profile, pol
             timeout: std::time::Duration::from_millis(outcome.profile.call_timeout_ms.into()),
             seed: 0,
         };
-        let record = desk.run(&component, case, component.powers.clone(), Arc::clone(&policy)).await;
+        let record = desk.run(&component, &desk.catalog, case, component.powers.clone(), Arc::clone(&policy)).await;
         let run = AreaRun { component, areas, record };
         if let Some((reason, detail)) = unfinished(&run) {
             let detail = format!("{} ({}): {detail}", run.component.manifest.kind, run.component.digest);

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::guest;
 use crate::manifest::Access;
 use crate::outcome::{Ended, NoVerdict, RunRecord, Verdict};
+use crate::probes::Loaded;
 use crate::session::catalog::{Catalog, ToolClass};
 use crate::session::{Fault, Policy, Session};
 
@@ -26,10 +27,36 @@ pub(super) fn check_grants(cases: &Cases) -> Result<()> {
     Ok(())
 }
 
+/// The client capabilities with which a component opens its sessions.
+fn declared(component: &Loaded) -> impl Iterator<Item = &str> {
+    component.manifest.needs.iter().filter_map(|need| need.strip_prefix("client."))
+}
+
+/// What a client must declare to be shown the tools that cases name and nobody else is shown; none if every tool is
+/// listed anyway, or no case would declare anything.
+pub(super) fn missing_capabilities(cases: &Cases, catalog: &Catalog) -> Option<BTreeSet<String>> {
+    let is_unlisted = |planned: &&Planned| planned.case.tools.iter().any(|named| catalog.find(&named.tool).is_none());
+    let asking = cases.planned.iter().filter(|_| catalog.is_complete()).filter(is_unlisted);
+    let missing: BTreeSet<String> =
+        asking.flat_map(|planned| declared(&planned.component)).map(str::to_owned).collect();
+    (!missing.is_empty()).then_some(missing)
+}
+
+/// The catalog as the sessions of a component see it.
+fn shown<'a, C>(component: &Loaded, plain: &'a C, wider: Option<&'a C>) -> &'a C {
+    wider.filter(|_| declared(component).next().is_some()).unwrap_or(plain)
+}
+
 /// Every case names tools that are listed and that it may call. Where the listing broke off, an unlisted name is no
 /// fault of the operator.
-pub(super) fn check_access(cases: &Cases, catalog: &Catalog, skipped: &BTreeSet<String>) -> Result<()> {
-    for Planned { case, .. } in &cases.planned {
+pub(super) fn check_access(
+    cases: &Cases,
+    plain: &Catalog,
+    wider: Option<&Catalog>,
+    skipped: &BTreeSet<String>,
+) -> Result<()> {
+    for Planned { case, component, .. } in &cases.planned {
+        let catalog = shown(component, plain, wider);
         for named in &case.tools {
             let (tool, place) = (&named.tool, &named.place);
             check_listed(tool, catalog, place)?;
@@ -88,17 +115,18 @@ pub(super) async fn run(desk: &Desk<'_>, cases: Cases, policy: &Policy) -> (Vec<
 async fn one(desk: &Desk<'_>, planned: Planned, policy: &Policy, session: &Session, timeout: Duration) -> CaseRun {
     let begun = Instant::now();
     let Planned { case, component, granted } = planned;
-    let unlisted = case.tools.iter().any(|named| desk.catalog.find(&named.tool).is_none());
-    let record = if let (true, Some(fault)) = (unlisted, &desk.catalog.fault) {
+    let catalog = shown(&component, &desk.catalog, desk.wider.as_ref());
+    let unlisted = case.tools.iter().any(|named| catalog.find(&named.tool).is_none());
+    let record = if let (true, Some(fault)) = (unlisted, &catalog.fault) {
         RunRecord::stopped(fault.cause.label(), fault.detail.clone())
     } else if unmet_need(&component.manifest, session, desk.transport()).is_some() {
         RunRecord::finished(0)
     } else {
         let named: BTreeSet<&str> = case.tools.iter().map(|named| named.tool.as_str()).collect();
         let may_mutate = case.access == Access::Mutating;
-        let policy = Arc::new(policy.for_case(&desk.catalog, &named, may_mutate));
+        let policy = Arc::new(policy.for_case(catalog, &named, may_mutate));
         let job = guest::Case { id: case.id.clone(), config: case.config.clone(), may_mutate, timeout, seed: 0 };
-        desk.run(&component, job, granted, policy).await
+        desk.run(&component, catalog, job, granted, policy).await
     };
     CaseRun { case, component, record, elapsed: begun.elapsed() }
 }

@@ -106,12 +106,25 @@ async fn run_all(
     if let Some(battery) = &battery {
         battery::check_needs(battery, &session, site.server.transport())?;
     }
+    let mut wider = None;
     if let Some(cases) = &cases {
-        cases::check_access(cases, &catalog, &skipped)?;
+        if let Some(capabilities) = cases::missing_capabilities(cases, &catalog) {
+            wider = Some(site.list_wider(ledger, patience, &catalog, capabilities).await);
+        }
+        cases::check_access(cases, &catalog, wider.as_ref(), &skipped)?;
     }
     drop(session);
 
-    let desk = Desk { site, engine, ledger, progress, log, catalog: Arc::new(catalog), arguments: Arc::new(arguments) };
+    let desk = Desk {
+        site,
+        engine,
+        ledger,
+        progress,
+        log,
+        catalog: Arc::new(catalog),
+        wider: wider.map(Arc::new),
+        arguments: Arc::new(arguments),
+    };
     let (cases, lost) = match cases {
         Some(cases) => {
             let (runs, lost) = cases::run(&desk, cases, &policy).await;
@@ -145,6 +158,8 @@ pub(super) struct Desk<'a> {
     pub(super) progress: &'a Arc<Tracker>,
     log: &'a Mutex<Vec<String>>,
     pub(super) catalog: Arc<Catalog>,
+    /// What clients with more capabilities are shown, if a case had to know.
+    pub(super) wider: Option<Arc<Catalog>>,
     arguments: Arc<BTreeMap<String, String>>,
 }
 
@@ -171,10 +186,11 @@ impl Desk<'_> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    /// One run of one component.
+    /// One run of one component on what it may see of the catalog.
     pub(super) async fn run(
         &self,
         component: &Loaded,
+        catalog: &Arc<Catalog>,
         case: guest::Case,
         granted: BTreeSet<Power>,
         policy: Arc<Policy>,
@@ -183,7 +199,7 @@ impl Desk<'_> {
         let job = guest::Job {
             target: Arc::clone(&self.site.server),
             context: Context { ledger: self.ledger.share(), policy },
-            catalog: Arc::clone(&self.catalog),
+            catalog: Arc::clone(catalog),
             manifest: Arc::clone(&component.manifest),
             arguments: Arc::clone(&self.arguments),
             place: self.site.place.clone(),
@@ -240,6 +256,8 @@ pub(super) fn unmet_need<'a>(manifest: &'a Manifest, session: &Session, transpor
     let is_met = |need: &str| match need.split_once('.') {
         Some(("transport", word)) => word == transport,
         Some(("lifecycle", word)) => word == lifecycle,
+        // Whoever runs the case can declare it.
+        Some(("client", _)) => true,
         _ => greeting
             .pointer(&format!("/capabilities/{}", need.replace('.', "/")))
             .is_some_and(|value| value.is_object() || value.as_bool() == Some(true)),

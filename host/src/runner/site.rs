@@ -1,5 +1,6 @@
 //! The server of one evaluation and what exists beside it: guardian, scratch folder, the conversation that runs share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::guest::Place;
 use crate::ledger::Ledger;
 use crate::session::catalog::Catalog;
 use crate::session::target::Reach;
-use crate::session::{Context, Fault, Session, Target as Server, listing};
+use crate::session::{Context, Fault, Options, Session, Target as Server, listing};
 use crate::wire::http::HttpWire;
 use crate::wire::sandbox::{Guardian, Scratch};
 
@@ -91,6 +92,30 @@ impl Site {
                 Err(Fault { detail, ..fault })
             }
         }
+    }
+
+    /// What a client with these capabilities is shown, on a conversation of its own, joined to what every client is
+    /// shown. If it cannot be listed, the catalog says why.
+    pub(crate) async fn list_wider(
+        &self,
+        ledger: &Arc<Ledger>,
+        timeout: Duration,
+        plain: &Catalog,
+        capabilities: BTreeSet<String>,
+    ) -> Catalog {
+        let context = Context { ledger: Arc::clone(ledger), policy: Arc::default() };
+        let declared: serde_json::Map<String, serde_json::Value> =
+            capabilities.into_iter().map(|capability| (capability, serde_json::json!({}))).collect();
+        let capabilities = Some(serde_json::Value::from(declared).to_string());
+        let listed = match self.server.open(&context, &Options { capabilities, ..Options::default() }).await {
+            Ok(session) => {
+                let listed = listing::list(&session, &context, timeout).await;
+                session.end().await;
+                listed
+            }
+            Err(fault) => Err(fault),
+        };
+        listing::join(plain, listed.unwrap_or_else(|fault| Catalog { fault: Some(fault), ..Catalog::default() }))
     }
 
     /// The end of what the server wrote to stderr, for people.

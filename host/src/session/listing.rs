@@ -127,6 +127,22 @@ fn suspect_twins(catalog: &mut Catalog) {
     }
 }
 
+/// What every client is shown, and beside it whatever else another listing of the same server has: entries of a known
+/// name stand beside the known one, and count as its twins.
+pub fn join(plain: &Catalog, other: Catalog) -> Catalog {
+    let mut joined = plain.clone();
+    let known: HashSet<&str> = plain.entries.iter().map(|entry| entry.label.as_str()).collect();
+    let same: HashSet<&str> = plain.entries.iter().map(|entry| &*entry.raw).collect();
+    let added = other.entries.into_iter().filter(|entry| !same.contains(&*entry.raw));
+    joined
+        .entries
+        .extend(added.map(|entry| Entry { repeated: entry.repeated || known.contains(&*entry.label), ..entry }));
+    joined.pages.extend(other.pages);
+    joined.fault = joined.fault.or(other.fault);
+    suspect_twins(&mut joined);
+    joined
+}
+
 async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeout: Duration) -> Result<Reply, Fault> {
     #[derive(Deserialize)]
     struct Listing {
@@ -274,6 +290,32 @@ mod tests {
         suspect_twins(&mut catalog);
         let classes: Vec<ToolClass> = catalog.entries.iter().map(|entry| entry.class).collect();
         assert_eq!(classes, [ToolClass::Writer, ToolClass::Invalid, ToolClass::ReadOnly]);
+    }
+
+    #[test]
+    fn what_another_client_is_shown_joins_and_never_softens() {
+        let catalog = |entries: &[&str]| Catalog {
+            entries: entries.iter().enumerate().map(|(position, raw)| read_entry(raw, position)).collect(),
+            ..Catalog::default()
+        };
+        let same = r#"{"name":"same","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+        let safe = r#"{"name":"two-faced","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+        let harmful = r#"{"name":"two-faced","inputSchema":{},"annotations":{"destructiveHint":true}}"#;
+        let asks = r#"{"name":"asks","inputSchema":{}}"#;
+        for (plain, other) in [([same, safe], [harmful, asks]), ([same, harmful], [safe, asks])] {
+            let joined = join(&catalog(&plain), catalog(&[same, other[0], other[1]]));
+            let seen: Vec<(&str, ToolClass, bool)> =
+                joined.entries.iter().map(|entry| (entry.label.as_str(), entry.class, entry.repeated)).collect();
+            let expected = [
+                ("same", ToolClass::ReadOnly, false),
+                ("two-faced", ToolClass::Writer, false),
+                ("two-faced", ToolClass::Writer, true),
+                ("asks", ToolClass::Unannotated, false),
+            ];
+            assert_eq!(seen, expected);
+        }
+        let broken = Catalog { fault: Some(Fault::new(Cause::Closed, "gone")), ..Catalog::default() };
+        assert!(!join(&catalog(&[same]), broken).is_complete());
     }
 
     #[test]

@@ -106,6 +106,7 @@ impl Probe for Elicitation {
             )
             .common_reason(UNEXPECTED_OUTCOME, &[OUTCOME])
             .metric(Metric::number("server_requests", "requests"))
+            .needs("client.elicitation")
             .asks(2, 1, 2_000)
     }
 

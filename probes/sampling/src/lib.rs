@@ -82,6 +82,7 @@ impl Probe for Sampling {
             )
             .common_reason(UNEXPECTED_OUTCOME, &[OUTCOME])
             .metric(Metric::number("server_requests", "requests"))
+            .needs("client.sampling")
             .asks(2, 1, 2_000)
     }
 

@@ -44,6 +44,9 @@ pub(super) const FIXTURES: &[Fixture] = &[
         |good, message| match message.method.as_str() {
             "initialize" => tell(good, message, "Use `find_item`, then `sum_up`; `ask_user` if unsure. Needs `node`."),
             "tools/list" => Some(Ok(listed(good, &[("sampling", "sum_up"), ("elicitation", "ask_user")]))),
+            "tools/call" if matches!(message.tool(), "sum_up" | "ask_user") => {
+                Some(Ok(json!({"content": [{"type": "text", "text": "done without asking"}]})))
+            }
             _ => None,
         },
     ),
