@@ -7,9 +7,11 @@
 pub mod database;
 pub mod hash;
 pub mod home;
+pub mod index;
 pub mod journal;
 pub mod lifecycle;
 pub mod record;
+pub mod settings;
 pub mod shape;
 
 pub use home::Home;
