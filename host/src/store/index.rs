@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode};
 
-pub use evidence::{Evidence, Issue, Member, Neighbour, Rewriting, issues};
+pub use evidence::{Calls, Evidence, Issue, Member, Neighbour, Rewriting, issues};
 use load::{Stop, load};
 use tables::{Completeness, IS_FAILURE, completeness};
 use windows::Touched;
