@@ -12,6 +12,7 @@
 //! | [`report`] | reading its reports |
 //! | [`expect`] | the table of what each server must lose |
 //! | [`bench`] | what benchmarks share |
+//! | [`traffic`] | recorded traffic made up |
 //! | [`machine`] | which processes are left |
 
 pub mod bench;
@@ -25,3 +26,4 @@ pub mod report;
 pub mod run;
 pub mod servers;
 pub mod toolchains;
+pub mod traffic;

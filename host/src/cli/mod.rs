@@ -7,6 +7,7 @@ mod console;
 mod demo;
 mod diff;
 mod evaluation;
+mod findings;
 mod guidance;
 mod init;
 mod options;
@@ -95,6 +96,12 @@ enum Command {
     Compare(Box<compare::Compare>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
+    /// Read the journals of recorded calls into the index
+    Index(findings::Index),
+    /// Turn recurring failures of the index into findings
+    Promote(findings::Promote),
+    /// List the findings of the last promote, and where each stands
+    Findings(findings::Findings),
     /// Render a stored report, or check that it may be shared
     Report(Box<report::Report>),
     /// Compare two reports of one server, and gate on what got worse
@@ -158,6 +165,9 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Init(init) => init.run(&settings),
         Command::Guidance(guidance) => guidance.run(&settings),
         Command::Demo(demo) => demo.run(),
+        Command::Index(index) => index.run(&settings),
+        Command::Promote(promote) => promote.run(&settings),
+        Command::Findings(findings) => findings.run(&settings),
         Command::Report(report) => report.run(&settings),
         Command::Diff(diff) => diff.run(&settings),
         Command::Explain(explain) => explain.run(&settings),

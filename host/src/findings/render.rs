@@ -69,7 +69,7 @@ pub fn markdown(findings: &[Finding]) -> String {
             finding.last_seen.chars().take(10).collect(),
             format!("{:.3}", finding.score),
         ];
-        out.push_str(&format!("| {} |\n", columns.join(" | ")));
+        out.extend(["| ", &columns.join(" | "), " |\n"]);
     }
     for finding in findings {
         details(&mut out, finding);
@@ -123,15 +123,13 @@ pub fn commands(finding: &Finding) -> Vec<String> {
     let verify = |case: &str, manifest: &str| {
         format!("mcpeval verify --finding {id} --case {case}{manifest} -- COMMAND OF THE SERVER")
     };
-    match &finding.probe_id {
+    if let Some(case) = &finding.probe_id {
         // The user knows where the manifest is.
-        Some(case) => vec![verify(case, " --manifest FILE")],
-        None => {
-            let expect = if needs_expectation(finding) { " --expect FILE" } else { "" };
-            let generate = format!("mcpeval generate --finding {id} --output {file} --confirm-read-only{expect}");
-            vec![generate, verify(id, &format!(" --manifest {file}"))]
-        }
+        return vec![verify(case, " --manifest FILE")];
     }
+    let expect = if needs_expectation(finding) { " --expect FILE" } else { "" };
+    let generate = format!("mcpeval generate --finding {id} --output {file} --confirm-read-only{expect}");
+    vec![generate, verify(id, &format!(" --manifest {file}"))]
 }
 
 /// Whether a case can be made only by somebody who says what the tool should do.

@@ -82,7 +82,9 @@ impl Salt {
 
     fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut hash = Sha256::new_with_prefix(self.0);
-        parts.iter().for_each(|part| hash.update(part));
+        for part in parts {
+            hash.update(part);
+        }
         hash.finalize().into()
     }
 

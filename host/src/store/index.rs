@@ -140,10 +140,9 @@ fn extend(home: &Home, path: &Path) -> Result<Option<Counts>> {
     let mut extended = extended;
     match extended() {
         Ok(counts) => Ok(counts),
-        Err(Stop::Rewritten) => Ok(None),
         Err(Stop::Told(error)) => Err(error),
         Err(Stop::Database(error)) if is_passing(&error) => Err(broken(path, &error)),
-        Err(Stop::Database(_)) => Ok(None),
+        Err(Stop::Rewritten | Stop::Database(_)) => Ok(None),
     }
 }
 

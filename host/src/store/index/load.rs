@@ -142,7 +142,7 @@ impl Place<'_> {
 }
 
 impl Loader<'_> {
-    fn source(&mut self, file: &PathBuf, journal: Journal, known: Option<Consumed>) -> Result<(), Stop> {
+    fn source(&mut self, file: &Path, journal: Journal, known: Option<Consumed>) -> Result<(), Stop> {
         let unreadable = |error: std::io::Error| Stop::Told(fault(file, &error));
         let before = known.clone();
         let mut rest = match Source::open(file, known).map_err(unreadable)? {
@@ -150,9 +150,9 @@ impl Loader<'_> {
             Source::Rewritten => return Err(Stop::Rewritten),
             Source::Open(rest) => rest,
         };
-        while let Some((number, line)) = rest.next().map_err(unreadable)? {
-            let place = Place(file, number);
-            let is_taken = match (journal, line) {
+        while let Some(line) = rest.next().map_err(unreadable)? {
+            let place = Place(file, line.number);
+            let is_taken = match (journal, line.bytes) {
                 (_, None) => false,
                 (Journal::Calls, Some(line)) => match Row::read(line) {
                     Some(row) => self.call(place, &row).map(|()| true)?,

@@ -51,6 +51,15 @@ pub(super) struct Rest {
     consumed: Consumed,
 }
 
+/// A line of a journal.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Numbered<'a> {
+    /// From 1.
+    pub(super) number: u64,
+    /// Without its newline; none if it is too long to be one of a journal.
+    pub(super) bytes: Option<&'a [u8]>,
+}
+
 impl Source {
     /// Opens a journal. One that was read before and looks as it did then is not read again; of any other, the part that
     /// was read is compared first.
@@ -80,11 +89,11 @@ impl Source {
 }
 
 impl Rest {
-    /// The next line and its number from 1; no bytes if it is too long to be one of a journal. None at the end.
+    /// The next line; none at the end.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(super) fn next(&mut self) -> io::Result<Option<(u64, Option<&[u8]>)>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<Numbered<'_>>> {
         let hash = &mut self.hash;
         let Some(line) = self.lines.next(&mut |bytes: &[u8]| hash.update(bytes))? else { return Ok(None) };
         self.consumed.lines += 1;
@@ -92,7 +101,7 @@ impl Rest {
             Line::Whole(bytes) => Some(bytes),
             Line::TooLong(_) => None,
         };
-        Ok(Some((self.consumed.lines, bytes)))
+        Ok(Some(Numbered { number: self.consumed.lines, bytes }))
     }
 
     /// Counts the last line as none of a journal.
@@ -152,8 +161,8 @@ mod tests {
     fn read(path: &Path, known: Option<Consumed>) -> (Vec<String>, Consumed) {
         let Source::Open(mut rest) = Source::open(path, known).unwrap() else { panic!("it was to be read") };
         let mut found = Vec::new();
-        while let Some((_, line)) = rest.next().unwrap() {
-            found.push(line.map_or_else(|| "too long".to_owned(), |line| String::from_utf8(line.to_vec()).unwrap()));
+        while let Some(line) = rest.next().unwrap() {
+            found.push(line.bytes.map_or_else(|| "too long".to_owned(), |line| String::from_utf8(line.to_vec()).unwrap()));
         }
         (found, rest.consumed())
     }
