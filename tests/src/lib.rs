@@ -13,11 +13,13 @@
 //! | [`expect`] | the table of what each server must lose |
 //! | [`bench`] | what benchmarks share |
 //! | [`traffic`] | recorded traffic made up |
+//! | [`finding`] | a home with one finding, and a server whose behaviour a file decides |
 //! | [`machine`] | which processes are left |
 
 pub mod bench;
 pub mod cases;
 pub mod expect;
+pub mod finding;
 pub mod guests;
 pub mod machine;
 pub mod real;

@@ -1,10 +1,14 @@
 //! Findings: recurring failures of real calls, what each is, and whether it has been verified to be gone.
 
+pub mod build;
 pub mod classify;
+pub mod export;
+pub mod generate;
 pub mod promote;
 pub mod read;
 pub mod render;
 pub mod schema;
+pub mod verify;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

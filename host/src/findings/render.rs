@@ -8,6 +8,7 @@ use super::{Class, Finding, in_words};
 use crate::error::{Error, Result};
 use crate::report::text::neutralised;
 use crate::store::lifecycle::State;
+use crate::store::record::{moment, timestamp};
 
 /// One line each; `[]` if there are none.
 pub fn agent(findings: &[Finding]) -> String {
@@ -78,30 +79,16 @@ pub fn markdown(findings: &[Finding]) -> String {
 }
 
 fn details(out: &mut String, finding: &Finding) {
-    let codes: Vec<String> = finding.err_codes.iter().map(|one| code(one)).collect();
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
     // Nothing fails that is written into a text.
     _ = write!(
         out,
-        "\n## {}: {}\n\n{} **What to do.** {}\n\n- Failed: {} of {} calls in {} session{}, last at {}\n- Error code{}: {}\n\
-         - Arguments of the first failure: {}\n- Says that trying again helps: {}\n",
+        "\n## {}: {}\n\n{} **What to do.** {}\n\n{}- Arguments of the first failure: {}\n",
         code(&finding.finding_id),
         code(&tool(finding)),
         standing(finding),
         finding.hint,
-        finding.failures,
-        finding.calls,
-        finding.sessions,
-        plural(finding.sessions),
-        neutralised(&finding.last_seen),
-        plural(codes.len() as u64),
-        codes.join(", "),
+        evidence(finding),
         if finding.repro == Value::Null { "none".to_owned() } else { code(&finding.repro.to_string()) },
-        match finding.retryable {
-            Some(true) => "yes",
-            Some(false) => "no",
-            None => "not always told",
-        },
     );
     out.push_str("\nNext:\n\n```\n");
     for command in commands(finding) {
@@ -110,7 +97,28 @@ fn details(out: &mut String, finding: &Finding) {
     out.push_str("```\n");
 }
 
-fn standing(finding: &Finding) -> String {
+/// What was seen, as items of a list.
+pub(super) fn evidence(finding: &Finding) -> String {
+    let codes: Vec<String> = finding.err_codes.iter().map(|one| code(one)).collect();
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    format!(
+        "- Failed: {} of {} calls in {} session{}, last at {}\n- Error code{}: {}\n- Says that trying again helps: {}\n",
+        finding.failures,
+        finding.calls,
+        finding.sessions,
+        plural(finding.sessions),
+        moment(&finding.last_seen).map_or_else(|| "an unknown time".to_owned(), timestamp),
+        plural(codes.len() as u64),
+        codes.join(", "),
+        match finding.retryable {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not always told",
+        },
+    )
+}
+
+pub(super) fn standing(finding: &Finding) -> String {
     let words = in_words(finding.state, finding.consecutive_passes);
     let mut letters = words.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase()).into_iter();
@@ -146,7 +154,7 @@ fn tool(finding: &Finding) -> String {
 }
 
 /// As code, in which nothing else is meant.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     format!("`{}`", neutralised(text).replace('`', "'").replace('|', "\\|"))
 }
 

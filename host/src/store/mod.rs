@@ -10,6 +10,7 @@ pub mod home;
 pub mod index;
 pub mod journal;
 pub mod lifecycle;
+pub mod lookup;
 pub mod record;
 pub mod settings;
 pub mod shape;

@@ -162,7 +162,9 @@ mod tests {
         let Source::Open(mut rest) = Source::open(path, known).unwrap() else { panic!("it was to be read") };
         let mut found = Vec::new();
         while let Some(line) = rest.next().unwrap() {
-            found.push(line.bytes.map_or_else(|| "too long".to_owned(), |line| String::from_utf8(line.to_vec()).unwrap()));
+            found.push(
+                line.bytes.map_or_else(|| "too long".to_owned(), |line| String::from_utf8(line.to_vec()).unwrap()),
+            );
         }
         (found, rest.consumed())
     }
