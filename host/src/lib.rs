@@ -20,15 +20,21 @@
 //! | [`standard`] | areas and weights to a score |
 //! | [`runner`] | plan, preflight, runs, events |
 //! | [`guidance`] | what a server tells its clients to call, against what it lists for them |
+//! | [`store`] | what is kept between runs: journals, databases, their locks and permissions |
 //! | [`report`] | documents and renderings |
+//! | [`capture`] | recorders of real traffic |
+//! | [`serve`] | what listens on a socket of this machine |
+//! | [`findings`] | recurring failures of real calls, and whether they are verified to be gone |
 //! | [`demo`] | a good server, and the same with one fault |
 //! | [`cli`] | commands, options, help |
 
 pub mod arguments;
+pub mod capture;
 pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod error;
+pub mod findings;
 pub mod guest;
 pub mod guidance;
 pub mod ledger;
@@ -39,8 +45,10 @@ pub mod outcome;
 pub mod probes;
 pub mod report;
 pub mod runner;
+pub mod serve;
 pub mod services;
 pub mod session;
 pub mod standard;
+pub mod store;
 pub mod transcript;
 pub mod wire;

@@ -12,11 +12,14 @@
 //! | [`report`] | reading its reports |
 //! | [`expect`] | the table of what each server must lose |
 //! | [`bench`] | what benchmarks share |
+//! | [`traffic`] | recorded traffic made up |
+//! | [`finding`] | a home with one finding, and a server whose behaviour a file decides |
 //! | [`machine`] | which processes are left |
 
 pub mod bench;
 pub mod cases;
 pub mod expect;
+pub mod finding;
 pub mod guests;
 pub mod machine;
 pub mod real;
@@ -25,3 +28,4 @@ pub mod report;
 pub mod run;
 pub mod servers;
 pub mod toolchains;
+pub mod traffic;

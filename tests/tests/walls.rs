@@ -33,6 +33,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("standard", &["wire", "session", "guest", "runner", "report", "cli"]),
     ("guest", &["runner", "report", "cli", "standard"]),
     ("runner", &["report", "cli"]),
+    ("store", &["wire", "session", "guest", "runner", "capture", "findings", "serve", "cli"]),
+    ("capture", &["session", "guest", "probes", "runner", "findings", "cli"]),
     ("report", &["cli", "wire"]),
     ("demo", &["session", "guest", "probes", "runner", "report", "cli", "wire"]),
 ];

@@ -272,7 +272,7 @@ impl Compare {
         targets
             .into_iter()
             .map(|(label, target, named)| {
-                let file = self.cases.file(named.and_then(|named| named.manifest.as_deref()));
+                let file = self.cases.manifest.file(named.and_then(|named| named.manifest.as_deref()));
                 let manifest = file.map(|file| Draft::read(&file)).transpose()?;
                 if manifest.is_none() && self.cases.is_gate_only() {
                     return Err(Error::usage("--gate-only needs a manifest; name one with --manifest"));
@@ -291,7 +291,7 @@ impl Compare {
         let arguments = self.battery.arguments(column.named)?;
         let (digest, cases) = match &column.manifest {
             Some(draft) => {
-                let (manifest, cases) = self.cases.plan(draft, components, &Selection::default()).await?;
+                let (manifest, cases) = self.cases.manifest.plan(draft, components, &Selection::default()).await?;
                 (Some(manifest.sha256), Some(cases))
             }
             None => (None, None),

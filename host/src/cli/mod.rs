@@ -1,5 +1,6 @@
 //! Commands, options, help. One file per group of commands; what they do lives elsewhere.
 
+mod annotate;
 mod battery;
 mod compare;
 mod components;
@@ -7,6 +8,9 @@ mod console;
 mod demo;
 mod diff;
 mod evaluation;
+mod export;
+mod findings;
+mod generate;
 mod guidance;
 mod init;
 mod options;
@@ -17,6 +21,7 @@ mod score;
 mod settings;
 mod shell;
 mod signals;
+mod verify;
 mod visit;
 
 use std::ffi::OsString;
@@ -95,6 +100,12 @@ enum Command {
     Compare(Box<compare::Compare>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
+    /// Read the journals of recorded calls into the index
+    Index(findings::Index),
+    /// Turn recurring failures of the index into findings
+    Promote(findings::Promote),
+    /// List the findings of the last promote, and where each stands
+    Findings(findings::Findings),
     /// Render a stored report, or check that it may be shared
     Report(Box<report::Report>),
     /// Compare two reports of one server, and gate on what got worse
@@ -105,6 +116,14 @@ enum Command {
     Schema(components::Schema),
     /// Show the components that judge
     Probes(components::Probes),
+    /// Check by one case whether a finding is fixed, and remember the outcome
+    Verify(Box<verify::Verify>),
+    /// Write a case that shows whether a finding is fixed
+    Generate(generate::Generate),
+    /// Note something about one recorded call
+    Annotate(annotate::Annotate),
+    /// Write a page in Markdown for every finding that is not closed
+    ExportIssues(export::ExportIssues),
     /// Print a completion script for a shell
     Completions(shell::Completions),
     /// Print the manual page, or write one per command
@@ -158,11 +177,18 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Init(init) => init.run(&settings),
         Command::Guidance(guidance) => guidance.run(&settings),
         Command::Demo(demo) => demo.run(),
+        Command::Index(index) => index.run(&settings),
+        Command::Promote(promote) => promote.run(&settings),
+        Command::Findings(findings) => findings.run(&settings),
         Command::Report(report) => report.run(&settings),
         Command::Diff(diff) => diff.run(&settings),
         Command::Explain(explain) => explain.run(&settings),
         Command::Schema(schema) => schema.run(&settings),
         Command::Probes(probes) => probes.run(&settings),
+        Command::Verify(verify) => verify.run(&settings),
+        Command::Generate(generate) => generate.run(&settings),
+        Command::Annotate(annotate) => annotate.run(&settings),
+        Command::ExportIssues(export) => export.run(&settings),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
     }

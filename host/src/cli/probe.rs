@@ -57,15 +57,23 @@ pub(super) struct Probe {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cases")]
 pub(super) struct CaseOptions {
+    #[command(flatten)]
+    pub(super) manifest: ManifestOptions,
+    /// Run no battery
+    #[arg(long)]
+    gate_only: bool,
+}
+
+/// Where cases come from, and what they may do.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cases")]
+pub(super) struct ManifestOptions {
     /// Manifest, JSON or YAML, of at most 1 MiB [default: the target's, else mcp-eval.manifest.json, .yaml or .yml]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     manifest: Option<PathBuf>,
     /// Permit cases that declare themselves mutating
     #[arg(long)]
     allow_mutation: bool,
-    /// Run no battery
-    #[arg(long)]
-    gate_only: bool,
 }
 
 /// Which of them.
@@ -81,6 +89,11 @@ pub(super) struct Selection {
 }
 
 impl Selection {
+    /// The case of that id alone.
+    pub(super) fn case(id: &str) -> Self {
+        Self { kind: Vec::new(), id: vec![id.to_owned()] }
+    }
+
     /// Whether all cases run.
     fn is_everything(&self) -> bool {
         self.kind.is_empty() && self.id.is_empty()
@@ -114,8 +127,10 @@ impl CaseOptions {
     pub(super) fn is_gate_only(&self) -> bool {
         self.gate_only
     }
+}
 
-    /// The file, if there is one: as named, else of the target, else the first of the default names that exists.
+impl ManifestOptions {
+    /// The file: as named, else of the target, else the first of the default names that exists; none if there is none.
     pub(super) fn file(&self, of_target: Option<&Path>) -> Option<PathBuf> {
         let default = || DEFAULT_FILES.iter().map(PathBuf::from).find(|path| path.exists());
         self.manifest.clone().or_else(|| of_target.map(Path::to_owned)).or_else(default)
@@ -161,7 +176,7 @@ impl Probe {
         let chosen = self.target.resolve(settings)?;
         let run_log = self.run_log.path(settings)?;
         let outputs = self.report.outputs(settings, run_log)?;
-        let file = self.cases.file(chosen.named.and_then(|named| named.manifest.as_deref())).ok_or_else(|| {
+        let file = self.cases.manifest.file(chosen.named.and_then(|named| named.manifest.as_deref())).ok_or_else(|| {
             Error::usage(format!(
                 "there is no manifest {}; write one with mcpeval init, name one with --manifest, or use mcpeval score, which needs none",
                 DEFAULT_FILES[0]
@@ -177,7 +192,7 @@ impl Probe {
 
         let done = evaluation::run(settings, async move || {
             let components = Components::load(&self.components, settings).await?;
-            let (manifest, cases) = self.cases.plan(&draft, &components, &self.selection).await?;
+            let (manifest, cases) = self.cases.manifest.plan(&draft, &components, &self.selection).await?;
             let kinds: Vec<&str> = draft.kinds().collect();
             let battery = if with_battery {
                 Some(components.battery(standard, &kinds).await?)

@@ -32,7 +32,7 @@ pub struct Draft {
     document: Document,
     sha256: Digest,
     timeout: Duration,
-    sandboxes: BTreeSet<String>,
+    sandboxes: BTreeMap<String, String>,
     pins: BTreeMap<String, Pin>,
     kinds: BTreeSet<String>,
 }
@@ -152,7 +152,7 @@ impl Draft {
             }
             cases.push(case);
         }
-        Ok(Manifest { sha256: self.sha256, timeout: self.timeout, cases })
+        Ok(Manifest { sha256: self.sha256, timeout: self.timeout, sandboxes: self.sandboxes.clone(), cases })
     }
 
     fn case(&self, at: &At<'_>, declared: &probes::Manifest, fields: &Fields) -> Result<Case> {
@@ -193,8 +193,8 @@ impl Draft {
                     return Err(at.fault("a mutating case names the sandbox it runs in; add \"sandbox\""));
                 };
                 let name = sandbox.text()?;
-                if !self.sandboxes.contains(name) {
-                    let hint = nearest::hint(name, self.sandboxes.iter().map(String::as_str));
+                if !self.sandboxes.contains_key(name) {
+                    let hint = nearest::hint(name, self.sandboxes.keys().map(String::as_str));
                     return Err(sandbox.fault(format!("the manifest declares no sandbox of this name{hint}")));
                 }
                 Ok((Access::Mutating, Some(name.to_owned())))
@@ -207,9 +207,9 @@ impl Draft {
     }
 }
 
-fn sandboxes(root: &At<'_>) -> Result<BTreeSet<String>> {
-    let mut names = BTreeSet::new();
-    let Some(sandboxes) = root.optional("sandboxes")? else { return Ok(names) };
+fn sandboxes(root: &At<'_>) -> Result<BTreeMap<String, String>> {
+    let mut described = BTreeMap::new();
+    let Some(sandboxes) = root.optional("sandboxes")? else { return Ok(described) };
     for (name, sandbox) in sandboxes.entries()? {
         if !super::is_identifier(name) {
             return Err(sandbox.fault("its key must be an identifier: a letter, then letters, digits or _ . : -"));
@@ -222,9 +222,9 @@ fn sandboxes(root: &At<'_>) -> Result<BTreeSet<String>> {
                 description.fault(format!("must have at most {MAX_DESCRIPTION} characters and no control characters"))
             );
         }
-        names.insert(name.to_owned());
+        described.insert(name.to_owned(), text.to_owned());
     }
-    Ok(names)
+    Ok(described)
 }
 
 fn pins(root: &At<'_>, folder: &Path) -> Result<BTreeMap<String, Pin>> {

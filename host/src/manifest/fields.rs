@@ -61,11 +61,37 @@ impl Fields {
             .map_err(|_| at.fault("these fields are too large to be checked; shorten them"))?;
         // The deepest of the first place: branches fail as a whole for what is wrong inside them.
         if let Some(fault) = faults.iter().min_by_key(|fault| (fault.path.as_str(), fault.keyword.as_str())) {
-            let (parts, place) = self.find(at, &fault.path);
+            let (parts, place) = find(self, self.parts(&[&self.schema]), at, &fault.path);
             return Err(place.fault(sentence(&parts, &fault.keyword, &place)));
         }
         let Value::Object(config) = config else { return Err(at.fault("must be an object")) };
         Ok((config, walk.tools))
+    }
+
+    /// Checks one field that stands in a document of its own, and gives it with absent parts left out.
+    pub(super) fn check_field(&self, name: &str, at: &At<'_>) -> Result<Value> {
+        let field = children(&self.parts(&[&self.schema]), name);
+        if field.is_empty() {
+            return Err(at.fault(format!("the kind has no field \"{name}\"")));
+        }
+        let value = self.walk(&field, at, 1, &mut Walk { tools: Vec::new(), skipped: &[] })?;
+        let faults = self
+            .validator
+            .faults(&serde_json::json!({name: value}))
+            .map_err(|_| at.fault("this is too large to be checked; shorten it"))?;
+        // What else the kind wants stands elsewhere.
+        let inside = |path: &str| {
+            let rest = path.strip_prefix('/')?.strip_prefix(name)?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| rest.to_owned())
+        };
+        let inner = faults.iter().filter_map(|fault| Some((inside(&fault.path)?, fault.keyword.as_str())));
+        match inner.min() {
+            Some((path, keyword)) => {
+                let (parts, place) = find(self, self.parts(&field), at, &path);
+                Err(place.fault(sentence(&parts, keyword, &place)))
+            }
+            None => Ok(value),
+        }
     }
 
     /// The first tool field at the top, by its name.
@@ -142,21 +168,21 @@ impl Fields {
                 .all(|keyword| part.get(keyword).is_none()),
         })
     }
+}
 
-    /// What describes the value at a pointer, and its place in the document; of one that is not there, its parent's.
-    fn find<'s, 'd>(&'s self, at: &At<'d>, pointer: &str) -> (Parts<'s>, At<'d>) {
-        let mut parts = self.parts(&[&self.schema]);
-        let mut place = at.clone();
-        for step in pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")) {
-            let under: Parts<'s> = match &place.node().kind {
-                Kind::List(_) => parts.iter().filter_map(|part| part.get("items")).collect(),
-                _ => children(&parts, &step),
-            };
-            let Some(next) = place.step(&step) else { break };
-            (parts, place) = (self.parts(&under), next);
-        }
-        (parts, place)
+/// What describes the value at a pointer below a value that `parts` describe, and its place in the document; of one that is
+/// not there, its parent's.
+fn find<'s, 'd>(fields: &'s Fields, mut parts: Parts<'s>, at: &At<'d>, pointer: &str) -> (Parts<'s>, At<'d>) {
+    let mut place = at.clone();
+    for step in pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")) {
+        let under: Parts<'s> = match &place.node().kind {
+            Kind::List(_) => parts.iter().filter_map(|part| part.get("items")).collect(),
+            _ => children(&parts, &step),
+        };
+        let Some(next) = place.step(&step) else { break };
+        (parts, place) = (fields.parts(&under), next);
     }
+    (parts, place)
 }
 
 fn format_of(schema: &Value) -> Option<&str> {

@@ -15,7 +15,11 @@ pub mod schema;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::probes::Digest;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::notation::Document;
+use crate::probes::{self, Digest};
 
 pub use document::{Draft, Pin};
 
@@ -40,6 +44,8 @@ pub struct Manifest {
     pub sha256: Digest,
     /// Wait per request.
     pub timeout: Duration,
+    /// What is said of each declared sandbox, by its label.
+    pub sandboxes: BTreeMap<String, String>,
     /// In the order of the file.
     pub cases: Vec<Case>,
 }
@@ -100,6 +106,14 @@ pub struct Named {
     pub tool: String,
     /// Where: `file:line:column: pointer`.
     pub place: String,
+}
+
+/// One field of a kind that stands in a document of its own, absent parts left out.
+///
+/// # Errors
+/// A usage error with line, column and JSON Pointer, never with a value, if the kind would refuse it.
+pub fn field_alone(declared: &probes::Manifest, name: &str, document: &Document) -> Result<Value> {
+    fields::Fields::of(declared).map_err(Error::usage)?.check_field(name, &document.root())
 }
 
 /// Whether a text is an identifier: a letter, then up to 63 of `A-Z a-z 0-9 _ . : -`.

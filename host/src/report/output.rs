@@ -119,6 +119,61 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Puts files into a folder, which is made if it is missing: all of them, or none if one cannot be written. A name that is
+/// taken is replaced with `force` alone.
+///
+/// # Errors
+/// A usage error if a name is taken; otherwise unfinished, with the path and the cause.
+pub fn replace_all(folder: &Path, files: &[(&str, &[u8])], force: bool) -> Result<()> {
+    let fault = |path: &Path, error: &io::Error| Error::unfinished(format!("{}: {error}", path.display()));
+    let taken = |path: &Path| {
+        Error::usage(format!("{} exists; replace it with --force, or name another folder", path.display()))
+    };
+    let places: Vec<PathBuf> = files.iter().map(|(name, _)| folder.join(name)).collect();
+    for place in &places {
+        match place.symlink_metadata() {
+            Ok(_) if !force => return Err(taken(place)),
+            Ok(found) if found.is_dir() => {
+                return Err(Error::unfinished(format!("{}: this is a folder, not a file", place.display())));
+            }
+            _ => {}
+        }
+    }
+    if files.is_empty() {
+        return Ok(());
+    }
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fault(folder, &error)),
+        _ => {}
+    }
+    // What can fail for want of space or permission fails before anything has its name.
+    let mut staged = Vec::with_capacity(files.len());
+    for ((_, bytes), place) in files.iter().zip(&places) {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".mcpeval-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        let mut file = builder.tempfile_in(folder).map_err(|error| fault(place, &error))?;
+        file.write_all(bytes).map_err(|error| fault(place, &error))?;
+        staged.push(file.into_temp_path());
+    }
+    for (done, (file, place)) in staged.into_iter().zip(&places).enumerate() {
+        let named = if force { file.persist(place) } else { file.persist_noclobber(place) };
+        if let Err(error) = named {
+            // Somebody else was faster. What was new is taken back; what was replaced is whole.
+            if !force {
+                places.iter().take(done).for_each(|place| _ = fs::remove_file(place));
+            }
+            let is_taken = error.error.kind() == io::ErrorKind::AlreadyExists;
+            return Err(if is_taken { taken(place) } else { fault(place, &error.error) });
+        }
+    }
+    Ok(())
+}
+
 /// Writes lines that only the user may read.
 ///
 /// # Errors
@@ -180,6 +235,30 @@ mod tests {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
         replace(Path::new("/dev/null"), b"gone").unwrap();
+    }
+
+    #[test]
+    fn several_files_are_written_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("issues");
+        replace_all(&target, &[], false).unwrap();
+        assert!(!target.exists());
+        replace_all(&target, &[("a", b"1"), ("b", b"2")], false).unwrap();
+        let error = replace_all(&target, &[("c", b"3"), ("b", b"4")], false).unwrap_err();
+        assert!(error.exit_code() == 2 && error.to_string().contains("b exists"), "{error}");
+        assert_eq!((target.join("c").exists(), fs::read_to_string(target.join("b")).unwrap()), (false, "2".to_owned()));
+        replace_all(&target, &[("c", b"3"), ("b", b"4")], true).unwrap();
+        assert_eq!(fs::read_to_string(target.join("b")).unwrap(), "4");
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 3, "nothing is left behind");
+        fs::create_dir(target.join("d")).unwrap();
+        assert_eq!(replace_all(&target, &[("e", b""), ("d", b"")], true).unwrap_err().exit_code(), 3);
+        assert_eq!(replace_all(&folder.path().join("no/such"), &[("a", b"")], false).unwrap_err().exit_code(), 3);
+        assert!(!target.join("e").exists());
+        // A link is replaced, not followed.
+        std::os::unix::fs::symlink(folder.path().join("elsewhere"), target.join("l")).unwrap();
+        assert_eq!(replace_all(&target, &[("l", b"x")], false).unwrap_err().exit_code(), 2);
+        replace_all(&target, &[("l", b"x")], true).unwrap();
+        assert!(!folder.path().join("elsewhere").exists());
     }
 
     #[test]

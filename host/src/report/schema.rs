@@ -42,11 +42,13 @@ pub enum Document {
     Config,
     /// `mcpeval.guidance-report/v1`.
     Guidance,
+    /// `findings --format json`.
+    Findings,
 }
 
 impl Document {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Manifest,
         Self::Report,
         Self::Diff,
@@ -56,6 +58,7 @@ impl Document {
         Self::Corpus,
         Self::Config,
         Self::Guidance,
+        Self::Findings,
     ];
 
     /// Its name.
@@ -70,6 +73,7 @@ impl Document {
             Self::Corpus => "corpus",
             Self::Config => "config",
             Self::Guidance => "guidance",
+            Self::Findings => "findings",
         }
     }
 
@@ -85,6 +89,7 @@ impl Document {
             Self::Corpus => "mcpeval.corpus/v1, scores of other servers for --corpus",
             Self::Config => "mcpeval.toml, defaults, targets and components for --config",
             Self::Guidance => "mcpeval.guidance-report/v1, what a server tells and gives to clients of several kinds",
+            Self::Findings => "findings of recorded traffic, best score first, and where each stands",
         }
     }
 
@@ -111,6 +116,7 @@ impl Document {
             Self::Corpus => corpus(),
             Self::Config => crate::config::schema::schema(),
             Self::Guidance => generated::<crate::guidance::Guidance>(),
+            Self::Findings => crate::findings::schema::schema(),
         };
         if let Value::Object(fields) = &mut schema {
             fields.insert("$schema".to_owned(), DIALECT.into());

@@ -10,6 +10,10 @@ use std::process::{Command, Stdio};
 /// Variables with this prefix are mcpeval's own and never inherited by a child (docs/standard.md).
 const OWN_PREFIX: &[u8] = b"MCPEVAL_";
 
+/// Where programs are looked for, and where if nobody says.
+const PATH: &str = "PATH";
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
 /// A child process to start.
 #[derive(Clone)]
 pub struct Launch {
@@ -124,10 +128,38 @@ impl Launch {
         }
     }
 
+    /// The file that a start would run, found as the child finds it; none if there is none.
+    pub fn executable(&self) -> Option<PathBuf> {
+        if self.program.as_encoded_bytes().contains(&b'/') {
+            return Some(self.place()).filter(|path| is_program(path));
+        }
+        let given = self.env.iter().rev().find(|(name, _)| name == PATH).map(|(_, value)| value.clone());
+        let inherited = || std::env::var_os(PATH).filter(|_| !self.withholds(OsStr::new(PATH)));
+        let folders = given.or_else(inherited).unwrap_or_else(|| DEFAULT_PATH.into());
+        std::env::split_paths(&folders)
+            .map(|folder| self.from(folder.join(&self.program)))
+            .find(|path| is_program(path))
+    }
+
+    /// The arguments that name a regular file as the child sees it, in their order.
+    pub fn argument_files(&self) -> impl Iterator<Item = PathBuf> {
+        self.args.iter().map(|argument| self.from(argument.into())).filter(|path| path.is_file())
+    }
+
+    /// A path as the child takes it, which has changed its directory by then.
+    fn from(&self, path: PathBuf) -> PathBuf {
+        self.cwd.as_ref().map_or_else(|| path.clone(), |cwd| cwd.join(&path))
+    }
+
     /// Where a program given as a path is looked for: the child has changed its directory by then.
     fn place(&self) -> PathBuf {
         self.cwd.as_deref().unwrap_or(Path::new("")).join(&self.program)
     }
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// A name for a sentence on a terminal: no control characters.
@@ -189,6 +221,31 @@ mod tests {
         {
             assert_eq!(launch.withholds(OsStr::new(name)), withheld, "{name}");
         }
+    }
+
+    #[test]
+    fn the_files_of_a_command_are_those_that_the_child_finds() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        for (name, mode) in [("a/serve", 0o644), ("b/serve", 0o755), ("b/data", 0o600), ("sub/x", 0o755)] {
+            std::fs::create_dir_all(place(name).parent().unwrap()).unwrap();
+            std::fs::write(place(name), name).unwrap();
+            std::fs::set_permissions(place(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let path = std::env::join_paths([place("none"), place("a"), place("b")]).unwrap();
+        let mut command = launch("serve");
+        command.env = vec![("PATH".into(), "/none".into()), ("PATH".into(), path)];
+        assert_eq!(command.executable(), Some(place("b/serve")), "the last PATH counts, and only programs do");
+        command.env.clear();
+        assert_eq!(command.executable(), None);
+        assert!(launch("sh").executable().is_some_and(|path| path.is_absolute()));
+
+        let mut near = launch("./x");
+        near.cwd = Some(place("sub"));
+        near.args = ["../b/data", "--flag", "", "..", "no/file", "x"].map(OsString::from).to_vec();
+        assert_eq!(near.executable(), Some(place("sub/./x")));
+        assert_eq!(near.argument_files().collect::<Vec<_>>(), [place("sub/../b/data"), place("sub/x")]);
     }
 
     #[test]

@@ -37,6 +37,14 @@ pub(in crate::cli) struct TargetOptions {
     /// Label of the server in reports, of A-Z a-z 0-9 _ . : - [default: the target's name, else probed]
     #[arg(long, value_name = "LABEL", value_parser = label)]
     server: Option<Label>,
+    #[command(flatten)]
+    reach: ReachOptions,
+}
+
+/// The same for commands that know its label.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Target")]
+pub(in crate::cli) struct ReachOptions {
     /// Target of this name in mcpeval.toml
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(targets))]
     target: Option<String>,
@@ -81,6 +89,17 @@ pub(in crate::cli) struct Chosen<'a> {
     pub(in crate::cli) named: Option<&'a config::Target>,
 }
 
+/// A target, ready to be reached, whatever it is called.
+#[derive(Debug)]
+pub(in crate::cli) struct Reached<'a> {
+    /// How to reach it.
+    pub(in crate::cli) target: Target,
+    /// Wait for the handshake.
+    pub(in crate::cli) startup_timeout: Duration,
+    /// What the configuration says of it, if it was named.
+    pub(in crate::cli) named: Option<&'a config::Target>,
+}
+
 /// What is the same for every target of a command.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli) struct Terms<'a> {
@@ -94,13 +113,46 @@ pub(in crate::cli) struct Terms<'a> {
 
 impl TargetOptions {
     /// The arguments of which exactly one must be given.
+    pub(in crate::cli) const CHOICE: [&'static str; 3] = ReachOptions::CHOICE;
+
+    /// The target that the options and the configuration describe.
+    ///
+    /// # Errors
+    /// As [`ReachOptions::resolve`].
+    pub(in crate::cli) fn resolve<'a>(&self, settings: &'a Settings) -> Result<Chosen<'a>> {
+        let Reached { target, startup_timeout, named } = self.reach.resolve(settings)?;
+        let server = self.label(named.map_or(LABEL, |named| named.server.as_str()))?;
+        Ok(Chosen { server, target, startup_timeout, named })
+    }
+
+    /// The demo server as the target.
+    ///
+    /// # Errors
+    /// A usage error if the fault is unknown.
+    pub(in crate::cli) fn resolve_demo<'a>(&self, demo: &DemoOptions, settings: &'a Settings) -> Result<Chosen<'a>> {
+        let terms = Terms { settings, allow_remote_http: false, alone: true };
+        Ok(Chosen {
+            server: self.label("demo")?,
+            target: terms.command(demo.launch()?),
+            startup_timeout: settings.startup_timeout(self.reach.startup_timeout, None),
+            named: None,
+        })
+    }
+
+    fn label(&self, default: &str) -> Result<Label> {
+        self.server.clone().or_else(|| Label::new(default)).ok_or_else(|| Error::usage("--server is no label"))
+    }
+}
+
+impl ReachOptions {
+    /// The arguments of which exactly one must be given.
     pub(in crate::cli) const CHOICE: [&'static str; 3] = ["target", "url", "command"];
 
     /// The target that the options and the configuration describe.
     ///
     /// # Errors
     /// A usage error for an unknown name, an option that does not fit the target, a value that cannot be used.
-    pub(in crate::cli) fn resolve<'a>(&self, settings: &'a Settings) -> Result<Chosen<'a>> {
+    pub(in crate::cli) fn resolve<'a>(&self, settings: &'a Settings) -> Result<Reached<'a>> {
         let named = self.target.as_deref().map(|name| settings.config.target(name)).transpose()?;
         let terms = Terms { settings, allow_remote_http: self.allow_remote_http, alone: true };
         let target = match (named, &self.url, self.command.split_first()) {
@@ -115,12 +167,7 @@ impl TargetOptions {
             }),
             (None, None, None) => return Err(Error::usage("no target is given: --target NAME, --url URL, or -- CMD")),
         };
-        Ok(Chosen {
-            server: self.label(named.map_or(LABEL, |named| named.server.as_str()))?,
-            target,
-            startup_timeout: settings.startup_timeout(self.startup_timeout, named),
-            named,
-        })
+        Ok(Reached { target, startup_timeout: settings.startup_timeout(self.startup_timeout, named), named })
     }
 
     /// A configured target with what the options change.
@@ -139,24 +186,6 @@ impl TargetOptions {
             }
             Reach::Url { url, headers_env } => terms.http(url, &self.headers()?, headers_env),
         }
-    }
-
-    /// The demo server as the target.
-    ///
-    /// # Errors
-    /// A usage error if the fault is unknown.
-    pub(in crate::cli) fn resolve_demo<'a>(&self, demo: &DemoOptions, settings: &'a Settings) -> Result<Chosen<'a>> {
-        let terms = Terms { settings, allow_remote_http: false, alone: true };
-        Ok(Chosen {
-            server: self.label("demo")?,
-            target: terms.command(demo.launch()?),
-            startup_timeout: settings.startup_timeout(self.startup_timeout, None),
-            named: None,
-        })
-    }
-
-    fn label(&self, default: &str) -> Result<Label> {
-        self.server.clone().or_else(|| Label::new(default)).ok_or_else(|| Error::usage("--server is no label"))
     }
 
     /// Values of the environment are never shown, not even when they are wrong.

@@ -91,6 +91,13 @@ impl Serialize for Case {
 }
 
 impl Manifest {
+    /// A manifest of one `read_only` case; the id must be an identifier.
+    pub fn of_case(probe: &'static str, id: &str, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        let mut manifest = Self { version: VERSION, probes: Vec::new() };
+        manifest.add(probe, id, fields);
+        manifest
+    }
+
     pub(super) fn of(measured: &Measured) -> Self {
         let mut manifest = Self { version: VERSION, probes: Vec::new() };
         manifest.add_catalog(measured);

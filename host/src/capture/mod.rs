@@ -1,0 +1,1 @@
+//! Recording real traffic: its shape, never its content.
