@@ -83,8 +83,8 @@ fn details(out: &mut String, finding: &Finding) {
     // Nothing fails that is written into a text.
     _ = write!(
         out,
-        "\n## {}: {}\n\n{} **What to do.** {}\n\n- Failed: {} of {} calls in {} session{}, last at {}\n- Error code{}: {}\n\
-         - Arguments of the first failure: {}\n- Says that trying again helps: {}\n",
+        "\n## {}: {}\n\n{} **What to do.** {}\n\n- Failed: {} of {} calls in {} session{}, last at {}\n\
+         - Error code{}: {}\n- Arguments of the first failure: {}\n- Says that trying again helps: {}\n",
         code(&finding.finding_id),
         code(&tool(finding)),
         standing(finding),
