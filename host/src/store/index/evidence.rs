@@ -1,13 +1,14 @@
 //! What `promote` reads of the index and writes into it, and what others read of that.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement, Transaction, params, params_from_iter};
 
 use super::tables::{IS_FAILURE, count, int};
-use super::{check, open, unfit, windows};
+use super::{check, open, unfit, unfit_by, windows};
 use crate::error::{Error, Result};
 use crate::store::database;
 use crate::store::home::{Home, Lock};
@@ -121,7 +122,7 @@ impl Evidence {
     /// long.
     pub fn take(home: &Home) -> Result<Self> {
         let path = home.index_db();
-        if open(home)?.is_none() {
+        if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Err(Error::unfinished(format!(
                 "{}: there is no index yet; run mcpeval index first",
                 path.display()
@@ -129,8 +130,7 @@ impl Evidence {
         }
         home.prepare()?;
         let lock = home.lock_index()?;
-        let connection = database::open_to_write(home, &path)?;
-        // It may be another by now.
+        let connection = database::open_to_write(home, &path).map_err(|error| unfit_by(&path, error))?;
         check(&connection, &path)?;
         connection.execute_batch("PRAGMA cache_size = -16384;").map_err(|error| unfit(&path, &error))?;
         Ok(Self { connection, path, _lock: lock })
