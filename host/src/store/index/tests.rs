@@ -61,8 +61,10 @@ fn counted(calls: u64, failures: u64, annotations: u64, skipped: u64) -> Counts 
 /// Capture or session, number and offset of every neighbour of a failure.
 fn windows(home: &Home) -> Vec<(String, i64, i64)> {
     let reading = open(home).unwrap().unwrap();
-    let query = "SELECT coalesce(f.capture_id, f.session), f.seq, w.offset FROM windows w JOIN calls f ON f.id = w.failure_id \
-                 JOIN calls n ON n.id = w.neighbour_id AND n.seq = f.seq + w.offset AND n.session = f.session ORDER BY 1, 2, 3";
+    let query = "SELECT coalesce(f.capture_id, f.session), f.seq, w.offset FROM windows w \
+                 JOIN calls f ON f.id = w.failure_id \
+                 JOIN calls n ON n.id = w.neighbour_id AND n.seq = f.seq + w.offset AND n.session = f.session \
+                 ORDER BY 1, 2, 3";
     let mut statement = reading.connection.prepare(query).unwrap();
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
     rows.collect::<Result<_, _>>().unwrap()
