@@ -13,6 +13,8 @@ const SESSION_DOMAIN: &[u8] = b"mcpeval-session/1\0";
 const DEFINITION_DOMAIN: &[u8] = b"mcpeval-verification-definition/2\0";
 const FALSE_SUCCESS: &str = "mcpeval/annotated-success/false-success/v1";
 
+const FINDING_PREFIX: &str = "finding-";
+
 /// What every session token begins with.
 pub const SESSION_PREFIX: &str = "session:";
 /// The word in the place of a template id for requests that were never answered.
@@ -117,13 +119,20 @@ pub fn false_success(server: &str, tool: &str) -> String {
     finding_of(&[FALSE_SUCCESS, server, tool])
 }
 
+/// Whether a text has the form of a finding's id.
+pub fn is_finding(id: &str) -> bool {
+    id.strip_prefix(FINDING_PREFIX).is_some_and(|hex| {
+        hex.len() == 16 && hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    })
+}
+
 fn finding_of(fields: &[&str]) -> String {
     let mut hash = Sha256::new();
     for field in fields {
         hash.update(length(field.as_bytes()));
         hash.update(field.as_bytes());
     }
-    format!("finding-{}", hex(&hash.finalize()[..8]))
+    format!("{FINDING_PREFIX}{}", hex(&hash.finalize()[..8]))
 }
 
 fn length(bytes: &[u8]) -> [u8; 8] {
@@ -155,6 +164,7 @@ mod tests {
         let fields = [&1_u64.to_be_bytes()[..], b"a", &1_u64.to_be_bytes(), b"b", &[0; 8], &2_u64.to_be_bytes(), b"ff"];
         assert_eq!(finding("a", "b", "ff"), format!("finding-{}", &hex(&Sha256::digest(fields.concat()))[..16]));
         assert_ne!(false_success("a", "b"), finding("a", "b", ""));
+        assert!(is_finding(&finding("a", "b", "ff")) && !is_finding("finding-") && !is_finding("../0123456789abcdef"));
         assert!(!format!("{salt:?}").contains('7'));
     }
 
