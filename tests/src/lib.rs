@@ -13,6 +13,7 @@
 //! | [`expect`] | the table of what each server must lose |
 //! | [`bench`] | what benchmarks share |
 //! | [`machine`] | which processes are left |
+//! | [`upstream`] | servers and callers by hand around a recorder over HTTP |
 
 pub mod bench;
 pub mod cases;
@@ -25,3 +26,4 @@ pub mod report;
 pub mod run;
 pub mod servers;
 pub mod toolchains;
+pub mod upstream;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Colour, Global};
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::store::Home;
 
 /// The home folder.
 const HOME: &str = "MCPEVAL_HOME";
@@ -52,6 +53,13 @@ impl Settings {
             home: home.or_else(|| config.defaults.home.clone()).or_else(own),
             config,
         }
+    }
+
+    /// The home folder of a command that cannot do without one.
+    pub(super) fn store(&self) -> Result<Home> {
+        self.home.as_ref().map(Home::at).ok_or_else(|| {
+            Error::usage("there is no home folder to keep records in: give one by --home or MCPEVAL_HOME")
+        })
     }
 
     /// Variables that no child inherits, beyond every `MCPEVAL_*`.
@@ -111,6 +119,12 @@ mod tests {
         let given = Global { home: Some("given".into()), color: Some(Colour::Always), ..global };
         let settings = Settings::of(&given, environment(), config);
         assert_eq!((settings.color, settings.home.as_deref()), (Colour::Always, Some(Path::new("given"))));
+    }
+
+    #[test]
+    fn a_user_without_a_home_folder_is_told_how_to_give_one() {
+        let error = Settings::default().store().unwrap_err();
+        assert!(error.exit_code() == 2 && error.to_string().contains("--home"), "{error}");
     }
 
     #[test]

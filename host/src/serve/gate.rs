@@ -33,7 +33,7 @@ use head::{Body, Progress, Scan};
 use refusal::Refusal;
 use turn::Turn;
 
-/// Read from the connection at once.
+/// Read from the connection at once, in bytes.
 const CHUNK: usize = 8 * 1024;
 
 /// What a request may take.
