@@ -1,5 +1,5 @@
-//! What `index` and `promote` cost for 200,000 records, beside reading their journals plainly. Everything in one run, as
-//! numbers and ratios: `cargo bench --workspace --bench findings`.
+//! What `index` and `promote` cost for 200,000 records, beside reading their journals plainly. Everything in one run,
+//! as numbers and ratios: `cargo bench --workspace --bench findings`.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};

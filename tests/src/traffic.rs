@@ -76,8 +76,8 @@ pub fn write(home: &Home, journal: Journal, lines: &[Value]) {
     }
 }
 
-/// Six failures of 24 calls in that many sessions, the newest seven days old, with 1, 2, 3, 4, 4 and 5 records around them,
-/// of two tools.
+/// Six failures of 24 calls in that many sessions, the newest seven days old, with 1, 2, 3, 4, 4 and 5 records around
+/// them, of two tools.
 pub fn worked_example(sessions: u64) -> Vec<Value> {
     let mut lines = Vec::new();
     for (capture, around) in (1..).zip([1, 2, 3, 4, 4, 5]) {

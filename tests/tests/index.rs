@@ -222,15 +222,17 @@ fn journals_of_an_older_version_are_read_in_place_and_no_number_of_theirs_comes_
     let place = Place::new(programs!());
     let home = home(&place);
     fs::create_dir_all(home.store()).expect("a folder");
+    let error = json!({"code": -32001, "template": "{message}", "template_id": "9f21c07ab3d4e58c"});
     let lines: String = (1..=6)
         .flat_map(|n| [(n, 1), (n, 2)])
         .map(|(n, seq)| {
             // No identity, no kind, an unsalted session, numbers and keys as they were.
             let line = json!({
-                "ts": "2026-11-15T09:30:00.250Z", "session": session(n), "seq": seq, "server": "files", "method": "tools/call",
-                "tool": "read_doc", "args": {"phone": "num:4915112345678", "a@b.example": "bool:true"}, "latency_ms": 12,
+                "ts": "2026-11-15T09:30:00.250Z", "session": session(n), "seq": seq, "server": "files",
+                "method": "tools/call", "tool": "read_doc", "latency_ms": 12,
+                "args": {"phone": "num:4915112345678", "a@b.example": "bool:true"},
                 "outcome": if seq == 2 { "error" } else { "ok" },
-                "error": if seq == 2 { json!({"code": -32001, "template": "{message}", "template_id": "9f21c07ab3d4e58c"}) } else { Value::Null },
+                "error": if seq == 2 { error.clone() } else { Value::Null },
                 "shim_self_us": 60
             });
             format!("{line}\n")

@@ -62,7 +62,8 @@ fn the_worked_example() {
     let expected = json!({
         "finding_id": hash::finding(SERVER, TOOL, TEMPLATE), "state": "open", "probe_id": null, "consecutive_passes": 0,
         "server": SERVER, "tool": TOOL, "err_code": "-32001", "err_codes": ["-32001"], "err_template_id": TEMPLATE,
-        "failures": 6, "calls": 24, "sessions": 2, "cost": 4.5, "blast": 2, "rate": 0.25, "threshold": 0.324_250_563_780_762,
+        "failures": 6, "calls": 24, "sessions": 2, "cost": 4.5, "blast": 2, "rate": 0.25,
+        "threshold": 0.324_250_563_780_762,
         "severity": "low", "class": "recurring-error", "retryable": null, "repro": {"path": "str<32", "limit": "int"}
     });
     for (key, value) in expected.as_object().expect("an object") {

@@ -20,7 +20,8 @@ Example:
 Exit codes:
   0  indexed
   2  usage: arguments
-  3  could not complete: records that contradict one another, another index or promote at work, I/O; the index stays as it was";
+  3  could not complete: records that contradict one another, another index or promote at work, I/O;
+     the index stays as it was";
 const PROMOTE: &str = "\
 Example:
   mcpeval index && mcpeval promote
@@ -28,7 +29,8 @@ Example:
 Exit codes:
   0  promoted, whatever was found
   2  usage: arguments, config.json of the home folder
-  3  could not complete: no index yet, a damaged one, another index or promote at work, I/O; findings stay as they were";
+  3  could not complete: no index yet, a damaged one, another index or promote at work, I/O;
+     findings stay as they were";
 const FINDINGS: &str = "\
 Example:
   mcpeval findings --format md --state open
@@ -40,8 +42,8 @@ Exit codes:
 
 /// Read the journals of recorded calls into the index
 ///
-/// Only what was added since the last time is read. If anything has changed that was read before, all of it is read again.
-/// Lines that are no records are skipped and counted.
+/// Only what was added since the last time is read. If anything has changed that was read before, all of it is read
+/// again. Lines that are no records are skipped and counted.
 #[derive(Debug, Args)]
 #[command(after_help = INDEX)]
 pub(super) struct Index {
@@ -63,13 +65,13 @@ impl Index {
 
 /// Turn recurring failures of the index into findings
 ///
-/// Failures of one tool with the same error text are one group. A group that failed in two sessions and scores at least the
-/// threshold becomes a finding.
+/// Failures of one tool with the same error text are one group. A group that failed in two sessions and scores at least
+/// the threshold becomes a finding.
 #[derive(Debug, Args)]
 #[command(after_help = PROMOTE)]
 pub(super) struct Promote {
-    /// Score that makes a group a finding, at least 0 [default: `promotion_threshold` in config.json of the home folder, else
-    /// 0.324250563780762]
+    /// Score that makes a group a finding, at least 0 [default: `promotion_threshold` in config.json of the home folder,
+    /// else 0.324250563780762]
     #[arg(long, value_name = "X", value_parser = threshold, allow_negative_numbers = true)]
     threshold: Option<f64>,
 }

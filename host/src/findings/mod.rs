@@ -141,24 +141,28 @@ impl Class {
     pub const fn hint(self) -> &'static str {
         match self {
             Self::UnstableErrorCode => {
-                "The same error text comes with several codes. Give each cause one stable code, so that a client can decide by it."
+                "The same error text comes with several codes. Give each cause one stable code, so that a client can \
+                 decide by it."
             }
             Self::FalseSuccess => {
-                "Calls reported success, and somebody saw that nothing was done. Report the failure as an error (isError: true), \
-                 or make the effect real before answering."
+                "Calls reported success, and somebody saw that nothing was done. Report the failure as an error \
+                 (isError: true), or make the effect real before answering."
             }
             Self::BlockedOptimalPath => {
-                "The direct call was right and failed, so that a longer way had to be taken. Let this call work with these arguments."
+                "The direct call was right and failed, so that a longer way had to be taken. Let this call work with \
+                 these arguments."
             }
             Self::RecoversOnRetry => {
-                "The call fails, and a later one succeeds. Remove the transient cause, or retry inside the tool before answering."
+                "The call fails, and a later one succeeds. Remove the transient cause, or retry inside the tool before \
+                 answering."
             }
             Self::RetryDidNotRecover => {
-                "The error says that trying again helps, and no call after it succeeded. Say retryable: false, or make a retry work."
+                "The error says that trying again helps, and no call after it succeeded. Say retryable: false, or make \
+                 a retry work."
             }
             Self::RecurringError => {
-                "Calls of this shape keep failing in the same way. Fix the tool for these arguments, or say in its description \
-                 and schema that they are not accepted."
+                "Calls of this shape keep failing in the same way. Fix the tool for these arguments, or say in its \
+                 description and schema that they are not accepted."
             }
         }
     }

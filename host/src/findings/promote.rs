@@ -38,12 +38,12 @@ pub struct Promoted {
     pub issues: u64,
 }
 
-/// Groups the failures of the index, and keeps those as findings that reach the threshold: the given one, else the home's,
-/// else [`THRESHOLD`].
+/// Groups the failures of the index, and keeps those as findings that reach the threshold: the given one, else the
+/// home's, else [`THRESHOLD`].
 ///
 /// # Errors
-/// Unfinished if there is no index, it is not fit, or a database does not take the result; a usage error if the settings of
-/// the home cannot be read. Issues and findings are then what they were.
+/// Unfinished if there is no index, it is not fit, or a database does not take the result; a usage error if the settings
+/// of the home cannot be read. Issues and findings are then what they were.
 pub fn promote(home: &Home, threshold: Option<f64>, now: Timestamp) -> Result<Promoted> {
     let threshold = match threshold {
         Some(threshold) => threshold,

@@ -40,12 +40,12 @@ pub struct Counts {
     pub skipped: u64,
 }
 
-/// Brings `index.db` to what the journals say: by what was added to them, or from their beginning if something has changed
-/// that was read before, the database is not fit, or `rebuild` asks for it.
+/// Brings `index.db` to what the journals say: by what was added to them, or from their beginning if something has
+/// changed that was read before, the database is not fit, or `rebuild` asks for it.
 ///
 /// # Errors
-/// Unfinished if records contradict one another, with the place of the later one, or a file cannot be read or written. The
-/// index is then what it was.
+/// Unfinished if records contradict one another, with the place of the later one, or a file cannot be read or written.
+/// The index is then what it was.
 pub fn index(home: &Home, rebuild: bool) -> Result<Counts> {
     home.prepare()?;
     let _lock = home.lock_index()?;
@@ -218,8 +218,8 @@ impl Aside {
         let connection = database::open_to_write(home, &self.path).map_err(Stop::Told)?;
         // Nobody sees it before it is whole: a torn one is thrown away.
         connection.execute_batch(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = OFF;
-             PRAGMA cache_size = -16384; BEGIN;",
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+             PRAGMA secure_delete = OFF; PRAGMA cache_size = -16384; BEGIN;",
         )?;
         tables::create(&connection)?;
         let loaded = load(&connection, home, Touched::everything())?;
@@ -241,7 +241,8 @@ impl Drop for Aside {
     }
 }
 
-/// Takes over what the last promote found, so that it stays until the next. An old index that is not fit has nothing to give.
+/// Takes over what the last promote found, so that it stays until the next. An old index that is not fit has nothing to
+/// give.
 fn keep_findings(connection: &Connection, old: &Path) -> rusqlite::Result<()> {
     let Ok(Some(reading)) = database::open_to_read(old) else { return Ok(()) };
     if completeness(&reading.connection).ok() != Some(Completeness::Whole) {

@@ -1,13 +1,14 @@
 //! What `promote` reads of the index and writes into it, and what others read of that.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement, Transaction, params, params_from_iter};
 
 use super::tables::{IS_FAILURE, count, int};
-use super::{check, open, unfit, windows};
+use super::{check, open, unfit, unfit_by, windows};
 use crate::error::{Error, Result};
 use crate::store::database;
 use crate::store::home::{Home, Lock};
@@ -65,7 +66,7 @@ pub struct Neighbour {
     pub is_later: bool,
 }
 
-/// A row of `issues`. Fields as in [`crate::store`]'s documents; words of classes and severities are those of whoever writes.
+/// A row of `issues`. The words of classes and severities are those of whoever writes.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the columns of section 6 of the specification, each named in findings::Finding")]
 pub struct Issue {
@@ -117,10 +118,11 @@ impl Evidence {
     /// Takes the index of a home. A home without one is not touched.
     ///
     /// # Errors
-    /// Unfinished, naming the command to run, if there is no index, it is not fit, or somebody else holds it for too long.
+    /// Unfinished, naming the command to run, if there is no index, it is not fit, or somebody else holds it for too
+    /// long.
     pub fn take(home: &Home) -> Result<Self> {
         let path = home.index_db();
-        if open(home)?.is_none() {
+        if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Err(Error::unfinished(format!(
                 "{}: there is no index yet; run mcpeval index first",
                 path.display()
@@ -128,8 +130,7 @@ impl Evidence {
         }
         home.prepare()?;
         let lock = home.lock_index()?;
-        let connection = database::open_to_write(home, &path)?;
-        // It may be another by now.
+        let connection = database::open_to_write(home, &path).map_err(|error| unfit_by(&path, error))?;
         check(&connection, &path)?;
         connection.execute_batch("PRAGMA cache_size = -16384;").map_err(|error| unfit(&path, &error))?;
         Ok(Self { connection, path, _lock: lock })
@@ -149,8 +150,8 @@ impl Evidence {
     }
 }
 
-const COLUMNS: &str = "c.id, c.server, c.tool, c.err_template_id, c.err_code, c.err_retryable, c.session, c.ts, c.args, \
-    EXISTS (SELECT 1 FROM annotations b WHERE b.call_id = c.id AND b.kind = 'blocked-optimal-path')";
+const COLUMNS: &str = "c.id, c.server, c.tool, c.err_template_id, c.err_code, c.err_retryable, c.session, c.ts, \
+    c.args, EXISTS (SELECT 1 FROM annotations b WHERE b.call_id = c.id AND b.kind = 'blocked-optimal-path')";
 const IS_FALSE_SUCCESS: &str =
     "EXISTS (SELECT 1 FROM annotations a WHERE a.call_id = c.id AND a.kind = 'false-success')";
 
@@ -173,7 +174,8 @@ impl Rewriting<'_> {
         count().map_err(|error| unfit(&self.path, &error))
     }
 
-    /// Shows every real failure that nobody called a false success; those of one server, tool and template follow one another.
+    /// Shows every real failure that nobody called a false success; those of one server, tool and template follow one
+    /// another.
     ///
     /// # Errors
     /// Unfinished if the database cannot be read, and whatever `visit` gives.
@@ -215,8 +217,8 @@ impl Rewriting<'_> {
     /// Unfinished if the database does not take it.
     pub fn add(&self, issue: &Issue, is_finding: bool) -> Result<()> {
         let insert = || -> rusqlite::Result<()> {
-            let query = "INSERT INTO issues VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
-                         ?16, ?17, ?18, ?19, ?20, ?21)";
+            let query = "INSERT INTO issues VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+                         ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
             self.transaction.prepare_cached(query)?.execute(params![
                 issue.finding_id,
                 issue.server,

@@ -1,7 +1,7 @@
 //! Loading what the journals say into the tables.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::{CachedStatement, Connection, Params, params};
 

@@ -125,9 +125,13 @@ mod tests {
 
     fn example() -> Value {
         json!({
-            "identity": {"capture_id": "0B7F3C52-3a4e-4a55-9a0e-0c5f6d1f7a10", "event_id": "5d0c0a3e-8f07-4c2e-b0a4-64b2f6b1c9d2"},
-            "ts": "2027-01-15T09:30:00.250Z", "session": format!("session:{}", "a".repeat(64)), "seq": 7, "server": "files",
-            "method": "tools/call", "tool": "read_doc", "args": {"limit": "num:12"}, "latency_ms": 41, "outcome": "error",
+            "identity": {
+                "capture_id": "0B7F3C52-3a4e-4a55-9a0e-0c5f6d1f7a10",
+                "event_id": "5d0c0a3e-8f07-4c2e-b0a4-64b2f6b1c9d2"
+            },
+            "ts": "2027-01-15T09:30:00.250Z", "session": format!("session:{}", "a".repeat(64)), "seq": 7,
+            "server": "files", "method": "tools/call", "tool": "read_doc", "args": {"limit": "num:12"},
+            "latency_ms": 41, "outcome": "error",
             "error": {"code": -32001, "retryable": true, "template": "{message}", "template_id": "9f21c07ab3d4e58c"},
             "kind": "real"
         })

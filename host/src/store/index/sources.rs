@@ -61,8 +61,8 @@ pub(super) struct Numbered<'a> {
 }
 
 impl Source {
-    /// Opens a journal. One that was read before and looks as it did then is not read again; of any other, the part that
-    /// was read is compared first.
+    /// Opens a journal. One that was read before and looks as it did then is not read again; of any other, the part
+    /// that was read is compared first.
     ///
     /// # Errors
     /// If it cannot be read, or is no regular file.
@@ -136,8 +136,8 @@ fn prefix(file: &File, length: u64) -> io::Result<Option<Sha256>> {
     Ok(Some(hash))
 }
 
-/// What a file looks like from outside. No write leaves it as it was, once the file is settled: nobody can set the time of
-/// the last change.
+/// What a file looks like from outside. No write leaves it as it was, once the file is settled: nobody can set the time
+/// of the last change.
 fn stamp(found: &Metadata) -> String {
     format!("{}:{}:{}:{}.{:09}", found.dev(), found.ino(), found.len(), found.ctime(), found.ctime_nsec())
 }

@@ -30,7 +30,8 @@ CREATE TABLE index_sources (path TEXT PRIMARY KEY, offset INTEGER NOT NULL, dige
 CREATE TABLE index_stamps (path TEXT PRIMARY KEY, stamp TEXT, lines INTEGER NOT NULL, skipped INTEGER NOT NULL)
   STRICT, WITHOUT ROWID;
 CREATE TABLE index_events (event BLOB PRIMARY KEY, digest BLOB NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE index_captures (capture TEXT PRIMARY KEY, session TEXT NOT NULL, server TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE index_captures (capture TEXT PRIMARY KEY, session TEXT NOT NULL, server TEXT NOT NULL)
+  STRICT, WITHOUT ROWID;
 CREATE TABLE index_checkpoint (
   singleton INTEGER PRIMARY KEY CHECK (singleton = 1), version INTEGER NOT NULL, schema_digest TEXT NOT NULL,
   replayed_events INTEGER NOT NULL
@@ -38,9 +39,9 @@ CREATE TABLE index_checkpoint (
 CREATE TABLE issues (
   id INTEGER PRIMARY KEY, finding_id TEXT NOT NULL UNIQUE, server TEXT NOT NULL, tool TEXT NOT NULL,
   err_code TEXT NOT NULL, err_codes TEXT NOT NULL, err_template_id TEXT NOT NULL, class TEXT NOT NULL,
-  failures INTEGER NOT NULL, calls INTEGER NOT NULL, sessions INTEGER NOT NULL, last_seen TEXT NOT NULL, cost REAL NOT NULL,
-  blast INTEGER NOT NULL, rate REAL NOT NULL, confidence REAL NOT NULL, recency REAL NOT NULL, score REAL NOT NULL,
-  threshold REAL NOT NULL, severity TEXT NOT NULL, args TEXT, retryable INTEGER
+  failures INTEGER NOT NULL, calls INTEGER NOT NULL, sessions INTEGER NOT NULL, last_seen TEXT NOT NULL,
+  cost REAL NOT NULL, blast INTEGER NOT NULL, rate REAL NOT NULL, confidence REAL NOT NULL, recency REAL NOT NULL,
+  score REAL NOT NULL, threshold REAL NOT NULL, severity TEXT NOT NULL, args TEXT, retryable INTEGER
 ) STRICT;
 CREATE TABLE findings (issue_id INTEGER PRIMARY KEY, finding_id TEXT NOT NULL UNIQUE) STRICT;
 ";
@@ -49,7 +50,8 @@ CREATE TABLE findings (issue_id INTEGER PRIMARY KEY, finding_id TEXT NOT NULL UN
 const INDICES: &str = "
 CREATE UNIQUE INDEX calls_event ON calls (event_id);
 CREATE INDEX calls_seq ON calls (seq);
-CREATE INDEX calls_failure ON calls (server, tool, err_template_id) WHERE method = 'tools/call' AND err_code IS NOT NULL;
+CREATE INDEX calls_failure ON calls (server, tool, err_template_id)
+  WHERE method = 'tools/call' AND err_code IS NOT NULL;
 CREATE INDEX calls_unidentified ON calls (session, server, seq) WHERE capture_id IS NULL;
 CREATE INDEX annotations_call ON annotations (call_id);
 ";

@@ -61,8 +61,10 @@ fn counted(calls: u64, failures: u64, annotations: u64, skipped: u64) -> Counts 
 /// Capture or session, number and offset of every neighbour of a failure.
 fn windows(home: &Home) -> Vec<(String, i64, i64)> {
     let reading = open(home).unwrap().unwrap();
-    let query = "SELECT coalesce(f.capture_id, f.session), f.seq, w.offset FROM windows w JOIN calls f ON f.id = w.failure_id \
-                 JOIN calls n ON n.id = w.neighbour_id AND n.seq = f.seq + w.offset AND n.session = f.session ORDER BY 1, 2, 3";
+    let query = "SELECT coalesce(f.capture_id, f.session), f.seq, w.offset FROM windows w \
+                 JOIN calls f ON f.id = w.failure_id \
+                 JOIN calls n ON n.id = w.neighbour_id AND n.seq = f.seq + w.offset AND n.session = f.session \
+                 ORDER BY 1, 2, 3";
     let mut statement = reading.connection.prepare(query).unwrap();
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
     rows.collect::<Result<_, _>>().unwrap()
@@ -297,24 +299,35 @@ fn what_a_killed_writer_left_never_meets_the_new_index() {
     calls(&home, &[record(1, 1, "ok")]);
     index(&home, false).unwrap();
     // A writer in the middle of a transaction that has reached the file, and its journal.
-    let other = Home::at(home.root().join("copy"));
-    other.prepare().unwrap();
     let connection = Connection::open(home.index_db()).unwrap();
-    let many = "INSERT INTO annotations (ts, kind, note) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
+    let many = "INSERT INTO annotations (ts, kind, note) \
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
                 SELECT '', '', hex(randomblob(50)) FROM n;";
     connection.execute_batch(&["PRAGMA cache_size = 2; BEGIN;", many].concat()).unwrap();
-    for file in ["index.db", "index.db-journal"] {
-        fs::copy(home.root().join(file), other.root().join(file)).unwrap();
+    let left = |name: &str| {
+        let other = Home::at(home.root().join(name));
+        other.prepare().unwrap();
+        let journal = format!("store/calls-{DAY}.jsonl");
+        for file in ["index.db", "index.db-journal", &journal] {
+            fs::copy(home.root().join(file), other.root().join(file)).unwrap();
+        }
+        assert!(fs::metadata(other.index_db()).unwrap().len() > 1 << 20, "the writer had begun to write");
+        fs::write(other.root().join("index.db.new"), "half").unwrap();
+        calls(&other, &[record(1, 2, "error")]);
+        other
+    };
+    for rebuild in [false, true] {
+        let other = left(&rebuild.to_string());
+        assert_eq!(index(&other, rebuild).unwrap(), counted(2, 1, 0, 0));
+        assert!(!other.root().join("index.db-journal").exists());
+        let reading = open(&other).unwrap().unwrap();
+        let whole: String = reading.connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(whole, "ok");
     }
-    fs::copy(home.store().join(format!("calls-{DAY}.jsonl")), other.store().join(format!("calls-{DAY}.jsonl")))
-        .unwrap();
-    fs::write(other.root().join("index.db.new"), "half").unwrap();
-    calls(&other, &[record(1, 2, "error")]);
-    assert_eq!(index(&other, true).unwrap(), counted(2, 1, 0, 0));
+    let other = left("promoted");
+    drop(Evidence::take(&other).unwrap().rewrite().unwrap());
+    assert_eq!(number(&other, "SELECT count(*) FROM annotations"), 0);
     assert!(!other.root().join("index.db-journal").exists());
-    let whole: String =
-        open(&other).unwrap().unwrap().connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-    assert_eq!(whole, "ok");
 }
 
 #[test]
