@@ -11,7 +11,7 @@ use crate::run::Place;
 use crate::traffic::{self, home, worked_example, write};
 
 /// The tool of the finding; fixture servers list it.
-pub const TOOL: &str = "find_item";
+pub const TOOL: &str = "get_price";
 
 /// Runs mcpeval, which must end well, and gives what it printed.
 ///
@@ -29,7 +29,7 @@ pub fn failing() -> Vec<Value> {
     // Another tool stays beside it, by which it costs more.
     for line in lines.iter_mut().filter(|line| line["tool"] == traffic::TOOL) {
         line["tool"] = TOOL.into();
-        line["args"] = json!({"query": "str<32"});
+        line["args"] = json!({"item": "str<32"});
     }
     lines
 }

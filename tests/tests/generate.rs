@@ -37,14 +37,14 @@ fn a_case_is_made_that_passes_on_the_fixed_server_and_fails_on_the_old_one() {
     let (place, id) = place(|_| {});
     let outcome = generate(&place, &id, &[]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    let told = format!("fill: /arguments/query (str<32)\nwrote {OUTPUT} case={id} kind=degradation-over-n\n");
+    let told = format!("fill: /arguments/item (str<32)\nwrote {OUTPUT} case={id} kind=degradation-over-n\n");
     assert_eq!(outcome.stdout, told);
     let manifest = read(&place, OUTPUT);
     // Six of 24 failed: eleven calls see that in 19 of 20 cases.
     assert_eq!(
         manifest,
         json!({"version": 1, "probes": [{"probe": "degradation-over-n", "id": id, "access": "read_only", "tool": TOOL,
-            "arguments": {"query": ""}, "max_attempts": 11}]})
+            "arguments": {"item": ""}, "max_attempts": 11}]})
     );
     let schema: Value = serde_json::from_str(&good(&place, &["schema", "manifest"])).expect("a schema");
     mcpeval::services::schema::validate(&schema, &manifest).unwrap_or_else(|errors| panic!("{errors:?}"));
@@ -120,11 +120,11 @@ fn an_expectation_is_checked_where_it_stands() {
     assert!(!place.path().join(OUTPUT).exists());
 
     let outcome =
-        expect("{\"outcome\": \"ok\", \"equals_paths\": {\"/structuredContent/found\": true}, \"error_code\": null}");
+        expect("{\"outcome\": \"ok\", \"equals_paths\": {\"/structuredContent/price\": 12.5}, \"error_code\": null}");
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let case = &read(&place, OUTPUT)["probes"][0];
     assert_eq!(case["probe"], "instruction-fidelity");
-    assert_eq!(case["expect"], json!({"outcome": "ok", "equals_paths": {"/structuredContent/found": true}}));
+    assert_eq!(case["expect"], json!({"outcome": "ok", "equals_paths": {"/structuredContent/price": 12.5}}));
     let verify = ["verify", "--finding", &id, "--case", &id, "--manifest", OUTPUT, "--", place.fixture(), "good"];
     assert_eq!(place.run(verify).code, Some(0));
 }
@@ -179,11 +179,11 @@ fn issues_are_written_all_or_none() {
     );
     let text = fs::read_to_string(&file).expect("a page");
     for part in [
-        "# `find_item` keeps failing\n",
+        "# `get_price` keeps failing\n",
         &format!("Finding `{id}`. Not fixed yet."),
         "`class:recurring-error`",
         "- Failed: 6 of 24 calls in 2 sessions",
-        "```json\n{\n  \"query\": \"str<32\"\n}\n```",
+        "```json\n{\n  \"item\": \"str<32\"\n}\n```",
         &format!("mcpeval generate --finding {id} "),
         &format!("mcpeval verify --finding {id} "),
     ] {

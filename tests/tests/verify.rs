@@ -7,12 +7,12 @@ use mcpeval::store::{Home, database};
 use mcpeval_tests::finding::{TOOL, become_server, failing, promote, script, standing};
 use mcpeval_tests::programs;
 use mcpeval_tests::run::{Outcome, PATIENCE, Place, Running};
-use mcpeval_tests::traffic::{self, event, note};
+use mcpeval_tests::traffic::{self, note};
 use serde_json::{Value, json};
 
 /// A case of the finding's tool that passes on a good server.
 fn repeat(id: &str) -> Value {
-    json!({"probe": "degradation-over-n", "id": id, "access": "read_only", "tool": TOOL, "arguments": {"query": "tea"},
+    json!({"probe": "degradation-over-n", "id": id, "access": "read_only", "tool": TOOL, "arguments": {"item": "tea"},
         "max_attempts": 3})
 }
 
@@ -199,19 +199,19 @@ fn an_unknown_finding_creates_nothing() {
 #[test]
 fn a_case_that_cannot_show_it_is_refused_before_anything_is_called() {
     let mutating = json!({"probe": "degradation-over-n", "id": "writes", "access": "mutating", "sandbox": "bench", "tool": TOOL,
-        "arguments": {"query": "tea"}, "max_attempts": 2});
-    let other = json!({"probe": "degradation-over-n", "id": "other-tool", "access": "read_only", "tool": "get_price",
         "arguments": {"item": "tea"}, "max_attempts": 2});
+    let other = json!({"probe": "degradation-over-n", "id": "other-tool", "access": "read_only", "tool": "find_item",
+        "arguments": {"query": "tea"}, "max_attempts": 2});
     let writer = json!({"probe": "workflow", "id": "writer", "access": "read_only", "repetitions": 1, "steps": [
-        {"tool": TOOL, "arguments": {"query": "tea"}, "expect": {"outcome": "ok"}},
-        {"tool": "delete_item", "arguments": {"query": "tea"}, "expect": {"outcome": "ok"}}]});
+        {"tool": TOOL, "arguments": {"item": "tea"}, "expect": {"outcome": "ok"}},
+        {"tool": "delete_item", "arguments": {"item": "tea"}, "expect": {"outcome": "ok"}}]});
     let catalog = json!({"probe": "discovery-cost", "id": "catalog", "access": "read_only", "max_tools": 10, "max_schema_bytes": 10_000});
     let (place, home, id, manifest) = place(&[repeat("again"), mutating, other, writer, catalog], &[]);
     for (case, told) in [
-        ("agian", "the manifest has no case \"agian\"; did you mean \"again\"?"),
+        ("agian", "the manifest has no case \"agian\"; the nearest is \"again\""),
         ("writes", "permit it with --allow-mutation"),
-        ("other-tool", "does not call the tool find_item"),
-        ("catalog", "does not call the tool find_item"),
+        ("other-tool", "does not call the tool get_price"),
+        ("catalog", "does not call the tool get_price"),
         ("writer", "this case is read_only, and the tool \"delete_item\" declares that it writes"),
     ] {
         refused(&verify(&place, &id, case, &manifest), 2, told);
@@ -231,8 +231,6 @@ fn a_case_that_cannot_show_it_is_refused_before_anything_is_called() {
 
 #[test]
 fn a_pass_without_a_call_is_no_check() {
-    let case = json!({"probe": "output-schema", "id": "output", "access": "read_only", "tool": "get_price",
-        "arguments": {"item": "tea"}});
     let bare =
         json!({"probe": "output-schema", "id": "bare", "access": "read_only", "tool": "odd_tool", "arguments": {}});
     let place = Place::new(programs!());
@@ -241,9 +239,9 @@ fn a_pass_without_a_call_is_no_check() {
         call["tool"] = "odd_tool".into();
     }
     let (home, id) = promote(&place, &calls, &[]);
-    let manifest = manifest(&place, &[case, bare]);
+    let manifest = manifest(&place, &[bare]);
     let server = place.fixture();
-    let outcome = verify_with(&place, &id, "bare", &["--manifest", &manifest], &[server, "unannotated"]);
+    let outcome = verify_with(&place, &id, "bare", &["--manifest", &manifest], &[server, "no-output-schema"]);
     refused(&outcome, 2, "passed without a call");
     stands(&place, &home, "open", 0, 0);
 }
@@ -252,12 +250,12 @@ fn a_pass_without_a_call_is_no_check() {
 fn a_false_success_is_verified_by_what_came_of_the_call() {
     let expecting = |id: &str, expect: Value| {
         json!({"probe": "instruction-fidelity", "id": id, "access": "read_only", "tool": TOOL,
-            "arguments": {"query": "tea"}, "expect": expect})
+            "arguments": {"item": "tea"}, "expect": expect})
     };
     let cases = [
         repeat("again"),
         expecting("weak", json!({"outcome": "ok", "max_latency_ms": 60_000})),
-        expecting("strong", json!({"outcome": "ok", "equals_paths": {"/structuredContent/found": true}})),
+        expecting("strong", json!({"outcome": "ok", "equals_paths": {"/structuredContent/price": 12.5}})),
     ];
     let place = Place::new(programs!());
     // All its calls are noted, so that they are one group of false successes.
@@ -266,7 +264,6 @@ fn a_false_success_is_verified_by_what_came_of_the_call() {
         .iter()
         .map(|call| note(call["identity"]["event_id"].as_str().expect("an event"), "false-success"))
         .collect();
-    assert_eq!(calls[0]["identity"]["event_id"], event(1, 1));
     let (home, id) = promote(&place, &calls, &notes);
     let manifest = manifest(&place, &cases);
     script(&place, "");

@@ -22,7 +22,7 @@ Example:
 
 Exit codes:
   0  written
-  2  usage: arguments, no such finding, an existing file, an expectation that is none, a finding that needs one
+  2  usage: arguments, no such finding, an existing file, a bad or missing expectation
   3  could not complete: a damaged or incomplete index, I/O; nothing is written";
 
 /// Write a case that shows whether a finding is fixed

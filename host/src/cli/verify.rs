@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::{console, signals};
 use crate::error::{Error, Result};
 use crate::findings::build::Build;
-use crate::findings::verify::{check_case, definition};
+use crate::findings::verify::{check_case, definition, record};
 use crate::findings::{Finding, in_words, read};
 use crate::manifest::Draft;
 use crate::manifest::document::DEFAULT_FILES;
@@ -19,21 +19,18 @@ use crate::report::assemble::{self, Assembled, Floors};
 use crate::report::document::{Case, Label};
 use crate::report::output;
 use crate::runner::{Plan, Profile, Target};
-use crate::store::Home;
-use crate::store::hash::Salt;
-use crate::store::lifecycle::{Found, GREEN_CHECKS, Lifecycle, Standing, State, Verification};
-use crate::store::record::moment;
+use crate::store::lifecycle::{GREEN_CHECKS, Standing, State};
 
 const EXAMPLE: &str = "\
 Example:
-  mcpeval verify --finding finding-0123456789abcdef --case read-again --manifest shop.manifest.yaml -- node dist/index.js
+  mcpeval verify --finding finding-0123456789abcdef --case read-again -- node dist/index.js
 
 Exit codes:
   0  green: the case passed
   1  red: the case failed
-  2  usage: arguments, manifest, no such finding, a case that cannot show that it is fixed, refused access
-  3  not measured, and nothing recorded: unreachable target, errored case, exhausted budget, a server that was rebuilt
-     meanwhile, I/O
+  2  usage: arguments, manifest, no such finding, a case that cannot show a fix, refused access
+  3  no verdict, nothing recorded: unreachable target, errored case, exhausted budget, a server
+     that was rebuilt meanwhile, I/O
   130, 143  ended by SIGINT, SIGTERM";
 
 /// Check by one case whether a finding is fixed, and remember the outcome
@@ -130,31 +127,9 @@ impl Verify {
                 "files of the server's command changed while it was checked, so that nothing was recorded; try again when it is built",
             ));
         }
-        let (before, after) = self.record(&home, &finding, &done.beside.definition, case.passed)?;
+        let (before, after) = record(&home, &finding, &self.case, &done.beside.definition, case.passed)?;
         output::stdout(told(&finding, case, &before, &after).as_bytes())?;
         Ok(u8::from(!case.passed))
-    }
-
-    fn record(&self, home: &Home, finding: &Finding, definition: &str, passed: bool) -> Result<(Standing, Standing)> {
-        home.prepare()?;
-        let at = jiff::Timestamp::now();
-        let found = Found {
-            finding_id: finding.finding_id.clone(),
-            server: finding.server.clone(),
-            tool: finding.tool.clone(),
-            err_code: finding.err_code.clone(),
-            err_template_id: finding.err_template_id.clone(),
-            newest_failure: moment(&finding.last_seen).unwrap_or(at),
-        };
-        let definition_id = Salt::of(home)?.definition(definition);
-        Lifecycle::to_write(home)?.record(&Verification {
-            found: &found,
-            probe_id: &self.case,
-            definition_id: &definition_id,
-            passed,
-            run_id: &uuid::Uuid::new_v4().to_string(),
-            at,
-        })
     }
 }
 

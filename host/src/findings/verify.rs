@@ -1,5 +1,6 @@
-//! Which case verifies a finding, and what a verification was run on and by.
+//! Which case verifies a finding, what a verification was run on and by, and what is remembered of it.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::build::Build;
@@ -9,6 +10,10 @@ use crate::manifest::{self, Case, Manifest};
 use crate::probes::{Digest, is_foreign_kind};
 use crate::report::canonical::canonical;
 use crate::runner::Target;
+use crate::store::Home;
+use crate::store::hash::Salt;
+use crate::store::lifecycle::{Found, Lifecycle, Standing, Verification};
+use crate::store::record::moment;
 
 /// The fields of the shipped kinds that name a tool whose call the verdict is about. Names of kinds and fields are data
 /// here: nothing in this program runs them by name.
@@ -111,6 +116,38 @@ pub fn definition(manifest: &Manifest, case: &Case, component: Digest, target: &
         "components": {case.kind.as_str(): component.to_string()},
         "target": target,
     }))
+}
+
+/// Remembers that a case came out green or red, and gives where the finding stood and where it stands.
+///
+/// # Errors
+/// Unfinished if the home does not take it; nothing is remembered then.
+pub fn record(
+    home: &Home,
+    finding: &Finding,
+    case: &str,
+    definition: &str,
+    is_green: bool,
+) -> Result<(Standing, Standing)> {
+    home.prepare()?;
+    let at = Timestamp::now();
+    let found = Found {
+        finding_id: finding.finding_id.clone(),
+        server: finding.server.clone(),
+        tool: finding.tool.clone(),
+        err_code: finding.err_code.clone(),
+        err_template_id: finding.err_template_id.clone(),
+        newest_failure: moment(&finding.last_seen).unwrap_or(at),
+    };
+    let definition_id = Salt::of(home)?.definition(definition);
+    Lifecycle::to_write(home)?.record(&Verification {
+        found: &found,
+        probe_id: case,
+        definition_id: &definition_id,
+        passed: is_green,
+        run_id: &uuid::Uuid::new_v4().to_string(),
+        at,
+    })
 }
 
 /// Major and minor version: what a later one judges otherwise is another definition.
