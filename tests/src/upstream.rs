@@ -222,10 +222,18 @@ impl ShimHttp {
 
     /// Sends bytes and reads what comes until the end of the connection.
     pub fn raw(&self, bytes: impl AsRef<[u8]>) -> String {
+        String::from_utf8_lossy(&self.bytes(bytes)).into_owned()
+    }
+
+    /// As [`ShimHttp::raw`], byte for byte.
+    pub fn bytes(&self, bytes: impl AsRef<[u8]>) -> Vec<u8> {
         let mut stream = self.connect();
         // It may answer and close before everything is sent.
         let _ = stream.write_all(bytes.as_ref());
-        rest(&mut stream)
+        let mut answer = Vec::new();
+        // What was read before a reset counts.
+        let _ = stream.read_to_end(&mut answer);
+        answer
     }
 
     /// A POST of a JSON text on a connection of its own; the whole answer.
@@ -276,23 +284,26 @@ pub fn read_until(stream: &mut TcpStream, text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The body of an answer without its chunks.
-pub fn body_of(answer: &str) -> String {
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
-    if !head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
-        return body.to_owned();
+/// The body of a chunked answer, put together.
+///
+/// # Panics
+/// When it is no such answer, or not complete.
+pub fn unchunked(answer: &[u8]) -> String {
+    let end = answer.windows(4).position(|part| part == b"\r\n\r\n").expect("a head");
+    let (mut rest, mut whole) = (&answer[end + 4..], Vec::new());
+    loop {
+        let end = rest.windows(2).position(|part| part == b"\r\n").expect("the size of a chunk");
+        let size = str::from_utf8(&rest[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+        let size = size.expect("the size of a chunk");
+        if size == 0 {
+            return String::from_utf8(whole).expect("text");
+        }
+        whole.extend_from_slice(&rest[end + 2..end + 2 + size]);
+        rest = &rest[end + size + 4..];
     }
-    let (mut rest, mut whole) = (body, String::new());
-    while let Some((size, after)) = rest.split_once("\r\n") {
-        let size = usize::from_str_radix(size, 16).unwrap_or(0);
-        let Some(data) = after.get(..size).filter(|_| size > 0) else { break };
-        whole.push_str(data);
-        rest = after.get(size + 2..).unwrap_or_default();
-    }
-    whole
 }
 
-/// Ends the sending half of a connection, which a caller that leaves does.
+/// Ends a connection, as a caller that leaves does.
 pub fn leave(stream: TcpStream) {
     let _ = stream.shutdown(Shutdown::Both);
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use super::options::label;
 use super::settings::Settings;
 use super::{console, signals};
-use crate::capture::record::{Recorder, Summary};
+use crate::capture::record::Recorder;
 use crate::capture::shim_http::tape::Tape;
 use crate::capture::shim_http::{self, Shim};
 use crate::error::{Error, Result};
@@ -75,23 +75,15 @@ impl ShimHttp {
             }
         };
         console::note(&format!("listening on http://{address}/mcp"));
-        let shim = Shim::new(upstream, tape.clone());
+        let shim = Shim::new(upstream, tape);
         let ended = signals::until_interrupted(runtime, async {
             shim.serve(listener).await;
             Ok(())
         });
-        if let Some(reading) = reading {
-            let Summary { dropped, .. } = reading.finish();
-            report(dropped, "records were dropped: the disk lagged behind, or refused them");
-            report(tape.dropped(), "copies of traffic were dropped: the recorder lagged behind");
+        if let Some(missing) = reading.and_then(|reading| reading.finish().sentence()) {
+            console::warning(&missing);
         }
         ended.map(|()| 0)
-    }
-}
-
-fn report(count: u64, what: &str) {
-    if count > 0 {
-        console::warning(&format!("{count} {what}"));
     }
 }
 

@@ -91,6 +91,7 @@ impl Listener {
             session.capture.end();
         }
         self.plain.end();
+        self.recorder.lost(queue.dropped());
         self.recorder.finish()
     }
 
@@ -272,3 +273,6 @@ fn is_message(body: &[u8]) -> bool {
     }
     serde_json::from_slice::<Message>(body).is_ok() || serde_json::from_slice::<Vec<Message>>(body).is_ok()
 }
+
+#[cfg(test)]
+mod tests;

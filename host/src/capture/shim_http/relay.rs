@@ -25,7 +25,16 @@ pub struct Relay {
 impl Relay {
     pub(super) fn new(response: Response, exchange: Exchange, place: Place) -> Self {
         let left = response.header(CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok());
-        Self { response, exchange, _place: place, left }
+        let mut relay = Self { response, exchange, _place: place, left };
+        relay.note_end();
+        relay
+    }
+
+    /// Behind the last byte that was announced, nobody asks for more.
+    fn note_end(&mut self) {
+        if self.left == Some(0) {
+            self.exchange.complete();
+        }
     }
 }
 
@@ -39,6 +48,7 @@ impl Body for Relay {
             Ok(Some((bytes, at))) => {
                 relay.exchange.chunk(&bytes, at);
                 relay.left = relay.left.map(|left| left.saturating_sub(bytes.len() as u64));
+                relay.note_end();
                 Some(Ok(Frame::data(bytes)))
             }
             Ok(None) => {

@@ -102,7 +102,7 @@ impl Queue {
 
     /// Puts an item in, unless it may be dropped and there is no room; whether it is in. Items that must arrive are as
     /// many as there are exchanges in the queue and at work, and without weight.
-    fn put(&self, item: Item, must_arrive: bool) -> bool {
+    pub(super) fn put(&self, item: Item, must_arrive: bool) -> bool {
         let mut waiting = self.lock();
         let bytes = item.step.bytes();
         let is_full = waiting.items.len() >= QUEUE_COUNT || waiting.bytes + bytes > QUEUE_BYTES;
@@ -115,6 +115,17 @@ impl Queue {
         drop(waiting);
         self.filled.notify_one();
         true
+    }
+
+    /// Takes nothing more; what waits can still be taken.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.filled.notify_one();
+    }
+
+    /// Copies that were dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.lock().dropped
     }
 
     /// Waits for the next item; none once the queue is closed and empty.
@@ -156,16 +167,11 @@ impl Tape {
         (Self(Arc::clone(&queue)), Reading { queue, thread })
     }
 
-    /// Takes no copies: everything is dropped and counted.
+    /// Takes no copies, where nothing can be recorded.
     pub fn without_recorder() -> Self {
         let queue = Queue::default();
-        queue.lock().is_closed = true;
+        queue.close();
         Self(Arc::new(queue))
-    }
-
-    /// How many copies were dropped so far.
-    pub fn dropped(&self) -> u64 {
-        self.0.lock().dropped
     }
 
     /// A request that is about to be sent on, with the value of its session header.
@@ -182,10 +188,9 @@ impl Tape {
 }
 
 impl Reading {
-    /// Waits until everything that passed is recorded. What passes from now on is dropped.
+    /// Waits until everything that passed is recorded, and tells what is missing. What passes from now on is dropped.
     pub fn finish(self) -> Summary {
-        self.queue.lock().is_closed = true;
-        self.queue.filled.notify_one();
+        self.queue.close();
         // A listener that panicked has recorded what it had.
         self.thread.join().unwrap_or_default()
     }
