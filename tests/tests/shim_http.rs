@@ -12,8 +12,8 @@ use std::{fs, thread};
 use mcpeval_tests::programs;
 use mcpeval_tests::run::{PATIENCE, Place};
 use mcpeval_tests::upstream::{
-    ShimHttp, Upstream, begin_events, chunk, leave, occurs_in, post, read_until, records, reply, reply_json,
-    request, rest, unchunked, wait_for_end, wait_for_records,
+    ShimHttp, Upstream, begin_events, chunk, leave, occurs_in, post, read_until, records, reply, reply_json, request,
+    rest, unchunked, wait_for_end, wait_for_records,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};

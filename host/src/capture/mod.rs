@@ -3,6 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`record`] | recorders and captures: what a message of either side becomes a record of |
+//! | [`shim_http`] | the recorder before a server over HTTP |
 //! | `message` | JSON-RPC as it came, read from its text without copying its content |
 //! | `shape` | arguments to shapes |
 //! | `schemas` | what tools declare, learnt from the same capture |
