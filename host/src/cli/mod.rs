@@ -12,6 +12,7 @@ mod init;
 mod options;
 mod probe;
 mod progress;
+mod record;
 mod report;
 mod score;
 mod settings;
@@ -95,6 +96,8 @@ enum Command {
     Compare(Box<compare::Compare>),
     /// Serve a good MCP server, or one with one fault
     Demo(demo::Demo),
+    /// Record what passes between a client and a stdio server
+    Shim(record::Shim),
     /// Render a stored report, or check that it may be shared
     Report(Box<report::Report>),
     /// Compare two reports of one server, and gate on what got worse
@@ -158,6 +161,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Init(init) => init.run(&settings),
         Command::Guidance(guidance) => guidance.run(&settings),
         Command::Demo(demo) => demo.run(),
+        Command::Shim(shim) => shim.run(&settings),
         Command::Report(report) => report.run(&settings),
         Command::Diff(diff) => diff.run(&settings),
         Command::Explain(explain) => explain.run(&settings),
