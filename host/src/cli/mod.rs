@@ -17,6 +17,7 @@ mod options;
 mod probe;
 mod progress;
 mod record_http;
+mod record;
 mod report;
 mod score;
 mod settings;
@@ -109,6 +110,8 @@ enum Command {
     Findings(findings::Findings),
     /// Record what passes between clients and a server over HTTP
     ShimHttp(record_http::ShimHttp),
+    /// Record what passes between a client and a stdio server
+    Shim(record::Shim),
     /// Render a stored report, or check that it may be shared
     Report(Box<report::Report>),
     /// Compare two reports of one server, and gate on what got worse
@@ -184,6 +187,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Promote(promote) => promote.run(&settings),
         Command::Findings(findings) => findings.run(&settings),
         Command::ShimHttp(shim) => shim.run(&settings),
+        Command::Shim(shim) => shim.run(&settings),
         Command::Report(report) => report.run(&settings),
         Command::Diff(diff) => diff.run(&settings),
         Command::Explain(explain) => explain.run(&settings),

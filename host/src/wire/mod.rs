@@ -8,6 +8,7 @@
 //! | [`http`] | exchanges with one endpoint, pooled or raw |
 //! | [`endpoint`] | which addresses may be asked, and the operator's headers |
 //! | [`events`] | event streams, read as they arrive |
+//! | [`passage`] | a child whose pipes somebody else carries on |
 //! | [`sandbox`] | the scratch folder, and the guardian that tidies up if mcpeval is killed |
 
 mod dial;
@@ -18,6 +19,7 @@ pub mod http;
 mod kin;
 pub mod launch;
 pub mod lines;
+pub mod passage;
 mod process;
 pub mod sandbox;
 pub mod stdio;

@@ -21,7 +21,7 @@ use super::kin::{self, Kin};
 /// How long a process that was killed is awaited, in case it hangs in the kernel.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 /// Exit code given where the system did not tell it, which no process can have.
-const UNTOLD: i32 = -1;
+pub(super) const UNTOLD: i32 = -1;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,7 +210,7 @@ impl Shared {
 }
 
 /// Waits until a child has ended, without collecting it. Blocking.
-fn wait_for(pid: Pid) -> Ending {
+pub(super) fn wait_for(pid: Pid) -> Ending {
     loop {
         match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             Ok(Some(status)) => {
