@@ -15,6 +15,7 @@
 //! | [`bench`] | what benchmarks share |
 //! | [`traffic`] | recorded traffic made up |
 //! | [`machine`] | which processes are left |
+//! | [`upstream`] | servers and callers by hand around a recorder over HTTP |
 
 pub mod bench;
 pub mod cases;
@@ -29,3 +30,4 @@ pub mod run;
 pub mod servers;
 pub mod toolchains;
 pub mod traffic;
+pub mod upstream;

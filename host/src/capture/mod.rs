@@ -6,6 +6,7 @@
 //! | `message` | JSON-RPC as it came, read from its text without copying its content |
 //! | `shape` | arguments to shapes |
 //! | `schemas` | what tools declare, learnt from the same capture |
+//! | [`shim_http`] | the recorder between clients and a server over HTTP |
 //! | `skeleton` | error texts to what they share |
 //! | `writer` | the bounded queue in front of the journals |
 
@@ -13,5 +14,6 @@ mod message;
 pub mod record;
 mod schemas;
 mod shape;
+pub mod shim_http;
 mod skeleton;
 mod writer;

@@ -13,6 +13,7 @@ mod init;
 mod options;
 mod probe;
 mod progress;
+mod record_http;
 mod report;
 mod score;
 mod settings;
@@ -102,6 +103,8 @@ enum Command {
     Promote(findings::Promote),
     /// List the findings of the last promote, and where each stands
     Findings(findings::Findings),
+    /// Record what passes between clients and a server over HTTP
+    ShimHttp(record_http::ShimHttp),
     /// Render a stored report, or check that it may be shared
     Report(Box<report::Report>),
     /// Compare two reports of one server, and gate on what got worse
@@ -168,6 +171,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Index(index) => index.run(&settings),
         Command::Promote(promote) => promote.run(&settings),
         Command::Findings(findings) => findings.run(&settings),
+        Command::ShimHttp(shim) => shim.run(&settings),
         Command::Report(report) => report.run(&settings),
         Command::Diff(diff) => diff.run(&settings),
         Command::Explain(explain) => explain.run(&settings),

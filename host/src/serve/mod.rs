@@ -1,1 +1,3 @@
 //! What listens on a socket of this machine.
+
+pub mod gate;

@@ -37,12 +37,23 @@ pub struct EventStream {
     retry: Option<u64>,
     ready: VecDeque<Event>,
     oversize: bool,
+    /// Nothing counts until the next empty line.
+    skipping: bool,
 }
 
 impl EventStream {
     /// At the start of a stream.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Some bytes of the stream are missing from here on: what has begun is given up, and reading goes on behind the
+    /// next empty line. An event that was too long is left behind in the same way.
+    pub fn resynchronise(&mut self) {
+        // Where the missing bytes end nobody knows, so that the first end of line may be that of any line.
+        self.line = vec![0];
+        (self.data, self.kind) = (None, String::new());
+        (self.after_cr, self.begun, self.oversize, self.skipping) = (false, true, false, true);
     }
 
     /// Takes the next bytes. A character may be split anywhere.
@@ -57,11 +68,16 @@ impl EventStream {
             }
             let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
-            if self.line.len() + self.data.as_ref().map_or(0, Vec::len) + part.len() > BODY_LIMIT {
+            if !self.skipping && self.line.len() + self.data.as_ref().map_or(0, Vec::len) + part.len() > BODY_LIMIT {
                 (self.line, self.data, self.oversize) = (Vec::new(), None, true);
                 break;
             }
-            self.line.extend_from_slice(part);
+            if self.skipping {
+                // Only whether the line is empty matters.
+                self.line.extend_from_slice(part.get(..1).filter(|_| self.line.is_empty()).unwrap_or_default());
+            } else {
+                self.line.extend_from_slice(part);
+            }
             let Some((end, after)) = after.split_first() else { break };
             self.after_cr = *end == b'\r';
             rest = after;
@@ -84,6 +100,10 @@ impl EventStream {
         let line = std::mem::take(&mut self.line);
         let line =
             if std::mem::replace(&mut self.begun, true) { &line } else { line.strip_prefix(BOM).unwrap_or(&line) };
+        if self.skipping {
+            self.skipping = !line.is_empty();
+            return;
+        }
         if line.is_empty() {
             self.dispatch();
             return;
@@ -183,6 +203,39 @@ mod tests {
             assert_eq!(read(&[format!("data: x{end}").as_bytes()]), [event("message", "x", None)], "{end:?}");
         }
         assert_eq!(read(&[b"data: x\n"]), []);
+    }
+
+    #[test]
+    fn reading_goes_on_behind_a_gap() {
+        for (before, after) in [
+            ("data: a\n\nda", "ta: b\n\ndata: c\n\n"),
+            ("data: a\n\n", "data: b\n\ndata: c\n\n"),
+            ("data: a\r\n\r\ndata: x", "\r\nid: 9\r\n\r\ndata: c\r\n\r\n"),
+            ("data: a\n\ndata: x\n", "\n\ndata: c\n\n"),
+            ("data: a\n\ndata: x\r", "\n\r\ndata: c\n\n"),
+            ("data: a\n\nevent: x\ndata: y\n", "data: z\r\rdata: c\r\r"),
+        ] {
+            for size in [1, 3, usize::MAX] {
+                let mut stream = EventStream::new();
+                stream.push(before.as_bytes()).unwrap();
+                stream.resynchronise();
+                after.as_bytes().chunks(size).for_each(|chunk| stream.push(chunk).unwrap());
+                let events: Vec<Event> = stream.collect();
+                assert_eq!(events, [event("message", "a", None), event("message", "c", None)], "{before:?} {after:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_too_long_can_be_left_behind() {
+        let mut stream = EventStream::new();
+        stream.push(b"data: ").unwrap();
+        assert_eq!(stream.push(&vec![b'x'; BODY_LIMIT]), Err(Oversize));
+        stream.resynchronise();
+        // What is left behind takes no room.
+        stream.push(&vec![b'x'; BODY_LIMIT + 1]).unwrap();
+        stream.push(b"\ndata: y\n\ndata: z\n\n").unwrap();
+        assert_eq!(stream.collect::<Vec<_>>(), [event("message", "z", None)]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::error::Error as _;
 use std::io;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -151,10 +152,29 @@ impl HttpWire {
             let Some(location) = redirect(&response) else {
                 return Ok(Response::new(response, link, Some(&self.0.dial)));
             };
-            url = match next_hop(&method, response.status(), &url, location) {
+            url = match next_hop(response.status(), &url, location).filter(|_| method == Method::POST) {
                 Some(next) => next,
                 None => return Err(refused_redirect(location)),
             };
+        }
+        Err(refused_redirect(url.as_str().as_bytes()))
+    }
+
+    /// One exchange passed on for somebody else: these headers and those of the endpoint, on a connection that is reused.
+    /// 307 and 308 to the same origin are followed whatever the method, since who asked does not know the address.
+    /// Dropping the future closes the connection.
+    ///
+    /// # Errors
+    /// Other redirects among them.
+    pub async fn forward(&self, method: &Method, headers: &HeaderMap, body: Bytes) -> Result<Response, HttpError> {
+        let mut url = self.0.endpoint.url().clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let request = self.request(method, &url, headers.clone(), body.clone())?;
+            let (response, link) = self.exchange(request, true).await?;
+            let Some(location) = redirect(&response) else {
+                return Ok(Response::new(response, link, Some(&self.0.dial)));
+            };
+            url = next_hop(response.status(), &url, location).ok_or_else(|| refused_redirect(location))?;
         }
         Err(refused_redirect(url.as_str().as_bytes()))
     }
@@ -266,12 +286,12 @@ fn redirect(response: &hyper::Response<Incoming>) -> Option<&[u8]> {
         .map(HeaderValue::as_bytes)
 }
 
-/// Where a redirect leads, if it is one that is followed.
-fn next_hop(method: &Method, status: StatusCode, from: &Url, location: &[u8]) -> Option<Url> {
+/// Where a redirect leads, if it keeps the method and the origin.
+fn next_hop(status: StatusCode, from: &Url, location: &[u8]) -> Option<Url> {
     let keeps_method = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
     let next = from.join(str::from_utf8(location).ok()?).ok()?;
     let same = next.origin() == from.origin() && next.username().is_empty() && next.password().is_none();
-    (keeps_method && same && *method == Method::POST).then_some(next)
+    (keeps_method && same).then_some(next)
 }
 
 fn refused_redirect(location: &[u8]) -> HttpError {
@@ -345,6 +365,15 @@ impl Response {
             return Err(failure.clone());
         }
         self.body.recv().await.transpose().inspect_err(|failure| self.failure = Some(failure.clone()))
+    }
+
+    /// As [`Response::chunk`], for a body that is passed on.
+    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<(Bytes, Instant)>, HttpError>> {
+        if let Some(failure) = &self.failure {
+            return Poll::Ready(Err(failure.clone()));
+        }
+        let chunk = ready!(self.body.poll_recv(cx)).transpose();
+        Poll::Ready(chunk.inspect_err(|failure| self.failure = Some(failure.clone())))
     }
 
     /// The rest of the body, at most `limit` bytes, and when its last bytes were read. If the future is dropped, what
