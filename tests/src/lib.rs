@@ -3,6 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`servers`] | fixture servers with one sin each |
+//! | [`client`] | a client that writes lines and reads lines |
 //! | [`cases`] | the table of what must come of each kind of case |
 //! | [`guests`] | hostile components |
 //! | [`run`] | running the program under test in a place of its own, with bounded waits |
@@ -19,6 +20,7 @@
 
 pub mod bench;
 pub mod cases;
+pub mod client;
 pub mod expect;
 pub mod finding;
 pub mod guests;

@@ -82,6 +82,14 @@ impl Real {
         found
     }
 
+    /// Says that a test could not be made here, or fails, as for servers.
+    ///
+    /// # Panics
+    /// When everything is required.
+    pub fn skipped(what: &str) {
+        Self::skip(&format!("SKIPPED {what}\n"));
+    }
+
     fn skip(line: &str) {
         assert!(std::env::var_os(WANTED).is_none_or(|wanted| wanted != "required"), "{line}");
         // Not captured, and lost only when nobody could read it.
@@ -102,6 +110,35 @@ impl Real {
         }
         Self::skip(&format!("SKIPPED {what}: {} is missing; tests/real/setup installs it\n", missing.join(" and ")));
         None
+    }
+
+    /// The official clients of Python and TypeScript, with the published servers; without them the same as without servers.
+    ///
+    /// # Panics
+    /// When they are required and missing.
+    pub fn find_clients(what: &str) -> Option<Self> {
+        Self::with(
+            what,
+            &[
+                &Self::script("memory"),
+                "python/bin/mcp-server-time",
+                "python/bin/mcp",
+                "npm/node_modules/@modelcontextprotocol/sdk",
+            ],
+        )
+    }
+
+    /// The command of the official Python client that makes the calls of a file; the target follows.
+    pub fn python_client(&self, calls: &Path) -> Vec<OsString> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("real/client.py");
+        vec![self.tool("python/bin/python").into(), script.into(), calls.into()]
+    }
+
+    /// The command of the official TypeScript client that makes the calls of a file; the target follows.
+    pub fn node_client(&self, calls: &Path) -> Vec<OsString> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("real/client.mjs");
+        let sdk = self.tool("npm/node_modules/@modelcontextprotocol/sdk");
+        vec!["node".into(), script.into(), sdk.into(), calls.into()]
     }
 
     fn script(name: &str) -> String {

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`good`] | the catalog and the right answers |
 //! | [`catalogs`] | sins of what is listed |
+//! | [`dictated`] | a server that writes what a request tells it to |
 //! | [`answers`] | sins of what is answered |
 //! | [`lines`] | sins of how the bytes of an answer look on standard output |
 //! | [`lives`] | sins of the process: start, end, floods, children, signals |
@@ -14,6 +15,7 @@
 
 pub mod answers;
 pub mod catalogs;
+pub mod dictated;
 pub mod good;
 pub mod http;
 pub mod lines;
@@ -72,6 +74,7 @@ pub fn all() -> impl Iterator<Item = &'static Fixture> {
         profiles::FIXTURES,
         http::FIXTURES,
         workshop::FIXTURES,
+        dictated::FIXTURES,
     ];
     all.into_iter().flatten()
 }
