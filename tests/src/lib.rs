@@ -12,6 +12,7 @@
 //! | [`report`] | reading its reports |
 //! | [`expect`] | the table of what each server must lose |
 //! | [`bench`] | what benchmarks share |
+//! | [`talk`] | one client and one server, line by line, to record |
 //! | [`machine`] | which processes are left |
 
 pub mod bench;
@@ -24,4 +25,5 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod servers;
+pub mod talk;
 pub mod toolchains;
