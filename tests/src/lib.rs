@@ -3,7 +3,6 @@
 //! | module | owns |
 //! |---|---|
 //! | [`servers`] | fixture servers with one sin each |
-//! | [`client`] | a client that writes lines and reads lines |
 //! | [`cases`] | the table of what must come of each kind of case |
 //! | [`guests`] | hostile components |
 //! | [`run`] | running the program under test in a place of its own, with bounded waits |
@@ -13,16 +12,12 @@
 //! | [`report`] | reading its reports |
 //! | [`expect`] | the table of what each server must lose |
 //! | [`bench`] | what benchmarks share |
-//! | [`traffic`] | recorded traffic made up |
-//! | [`finding`] | a home with one finding, and a server whose behaviour a file decides |
+//! | [`talk`] | one client and one server, line by line, to record |
 //! | [`machine`] | which processes are left |
-//! | [`upstream`] | servers and callers by hand around a recorder over HTTP |
 
 pub mod bench;
 pub mod cases;
-pub mod client;
 pub mod expect;
-pub mod finding;
 pub mod guests;
 pub mod machine;
 pub mod real;
@@ -30,6 +25,5 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod servers;
+pub mod talk;
 pub mod toolchains;
-pub mod traffic;
-pub mod upstream;
