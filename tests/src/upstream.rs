@@ -309,6 +309,9 @@ pub fn leave(stream: TcpStream) {
 }
 
 /// The records in the home of a place, in the order of the journals.
+///
+/// # Panics
+/// When a line of a journal is none.
 pub fn records(place: &Place) -> Vec<Value> {
     let store = place.path().join("home/.mcp-eval/store");
     let mut files: Vec<_> = fs::read_dir(store).map(|entries| entries.flatten().collect()).unwrap_or_default();

@@ -123,10 +123,10 @@ impl Shim {
     }
 
     async fn answer(&self, request: Request<Incoming>, turn: Turn) -> Answer {
-        self.exchange(request, turn).await.unwrap_or_else(|refusal| refusal.response().map(Either::Left))
+        self.exchange(request, &turn).await.unwrap_or_else(|refusal| refusal.response().map(Either::Left))
     }
 
-    async fn exchange(&self, request: Request<Incoming>, turn: Turn) -> Result<Answer, Refusal> {
+    async fn exchange(&self, request: Request<Incoming>, turn: &Turn) -> Result<Answer, Refusal> {
         let (head, incoming) = request.into_parts();
         self.check(&head)?;
         let (body, held) = self.read(incoming, turn).await?;
@@ -166,7 +166,11 @@ impl Shim {
     }
 
     /// The whole body, and the room that it takes.
-    async fn read(&self, mut incoming: Incoming, turn: Turn) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+    async fn read(
+        &self,
+        mut incoming: Incoming,
+        turn: &Turn,
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
         if incoming.size_hint().lower() > BODY_LIMIT as u64 {
             return Err(Refusal::BODY_LARGE);
         }
