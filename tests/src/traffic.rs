@@ -69,7 +69,7 @@ pub fn write(home: &Home, journal: Journal, lines: &[Value]) {
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
     for line in lines {
         let text = files.entry(journal.file(home, line["ts"].as_str().unwrap_or_default())).or_default();
-        text.push_str(&format!("{line}\n"));
+        text.extend([&line.to_string(), "\n"]);
     }
     for (file, text) in files {
         journal::append(home, &file, text.as_bytes()).expect("a journal");

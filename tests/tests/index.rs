@@ -235,7 +235,7 @@ fn journals_of_an_older_version_are_read_in_place_and_no_number_of_theirs_comes_
                 "error": if seq == 2 { error.clone() } else { Value::Null },
                 "shim_self_us": 60
             });
-            format!("{line}\n")
+            [line.to_string(), "\n".to_owned()].concat()
         })
         .collect();
     let file = home.store().join("calls-2026-11-15.jsonl");

@@ -58,7 +58,7 @@ fn the_worked_example() {
     let finding = &found[0];
     near(&finding["score"], 0.417_357);
     near(&finding["confidence"], 0.119_994);
-    near(&finding["recency"], 0.707_107);
+    near(&finding["recency"], std::f64::consts::FRAC_1_SQRT_2);
     let expected = json!({
         "finding_id": hash::finding(SERVER, TOOL, TEMPLATE), "state": "open", "probe_id": null, "consecutive_passes": 0,
         "server": SERVER, "tool": TOOL, "err_code": "-32001", "err_codes": ["-32001"], "err_template_id": TEMPLATE,

@@ -32,7 +32,9 @@ fn member(session: &str, days_ago: i64, neighbours: Vec<Neighbour>) -> Member {
 
 fn group(kind: Kind, members: Vec<Member>) -> Group {
     let mut group = Group::new(Key::of(kind, &members[0]));
-    members.into_iter().for_each(|member| group.add(member));
+    for member in members {
+        group.add(member);
+    }
     group
 }
 
@@ -41,7 +43,7 @@ fn the_worked_example_of_the_documents() {
     let measures = Measures::of(6, 24, 7.0, 4.5, 2);
     close(measures.rate, 0.25);
     close(measures.confidence, 0.119_994);
-    close(measures.recency, 0.707_107);
+    close(measures.recency, std::f64::consts::FRAC_1_SQRT_2);
     close(measures.score, 0.417_357);
 
     let costs = [1, 2, 3, 4, 4, 5];
@@ -90,7 +92,9 @@ fn a_median_is_the_middle_one_or_between_the_middle_two() {
         (&[], 0.0),
     ] {
         let mut counts = [0; MOST_COST + 1];
-        values.iter().for_each(|value: &usize| counts[*value] += 1);
+        for value in values {
+            counts[*value] += 1;
+        }
         close(median(&counts), expected);
     }
 }

@@ -51,7 +51,7 @@ fn write(home: &Home, file: &str, text: &str) {
 }
 
 fn calls(home: &Home, records: &[Value]) {
-    write(home, "calls", &records.iter().map(|record| format!("{record}\n")).collect::<String>());
+    write(home, "calls", &records.iter().flat_map(|record| [record.to_string(), "\n".to_owned()]).collect::<String>());
 }
 
 fn counted(calls: u64, failures: u64, annotations: u64, skipped: u64) -> Counts {
@@ -130,7 +130,7 @@ fn contradictions_stop_it_and_leave_the_old_index() {
             assert!(!home.root().join("index.db.new").exists());
             let path = home.store().join(format!("calls-{DAY}.jsonl"));
             let text = fs::read_to_string(&path).unwrap();
-            fs::write(&path, text.lines().take(2).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+            fs::write(&path, text.split_inclusive('\n').take(2).collect::<String>()).unwrap();
             assert_eq!(index(&home, rebuild).unwrap(), before);
         }
     }
@@ -239,12 +239,15 @@ fn annotations_name_calls_that_may_come_later_and_only_one() {
     assert_eq!(number(&home, named), 1);
 }
 
+/// What readers say, and the change that makes them say it.
+type Change<'a> = (&'a str, &'a dyn Fn(&Path));
+
 #[test]
 fn what_is_no_index_is_made_anew_and_readers_name_the_command() {
     let (_folder, home) = home();
     calls(&home, &[record(1, 1, "error")]);
     let future = |connection: &Connection| connection.pragma_update(None, "user_version", 99).unwrap();
-    let changes: [(&str, &dyn Fn(&Path)); 5] = [
+    let changes: [Change<'_>; 5] = [
         ("not a database", &|path| fs::write(path, "no database at all".repeat(999)).unwrap()),
         ("not whole", &|path| fs::write(path, "").unwrap()),
         ("another version", &|path| future(&Connection::open(path).unwrap())),
@@ -364,9 +367,9 @@ fn findings_of_the_last_promotion_stay_over_a_rebuild() {
     rewriting.add(&Issue { finding_id: "finding-1123456789abcdef".to_owned(), ..issue.clone() }, false).unwrap();
     rewriting.commit().unwrap();
     drop(evidence);
-    assert_eq!(issues(&home).unwrap(), [issue.clone()]);
+    assert_eq!(issues(&home).unwrap(), std::slice::from_ref(&issue));
     index(&home, true).unwrap();
-    assert_eq!(issues(&home).unwrap(), [issue.clone()]);
+    assert_eq!(issues(&home).unwrap(), std::slice::from_ref(&issue));
     // Not committed, it has not happened.
     let mut evidence = Evidence::take(&home).unwrap();
     drop(evidence.rewrite().unwrap());
