@@ -47,8 +47,8 @@ pub const LIMITS: Limits = Limits {
     head: 64 * 1024,
     lines: 200,
     request: Duration::from_secs(5),
-    // Longer than clients keep theirs, so that a request does not cross the end of its connection.
-    idle: Duration::from_mins(2),
+    // Longer than most clients keep theirs, so that a request does not cross the end of its connection.
+    idle: Duration::from_mins(1),
 };
 /// Bytes of a request's body.
 pub const BODY_LIMIT: usize = 8 * 1024 * 1024;

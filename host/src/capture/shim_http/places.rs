@@ -21,7 +21,15 @@ pub struct Places {
 
 /// A place that is taken, until it is dropped.
 #[derive(Debug)]
-pub struct Place(OwnedSemaphorePermit);
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    fn of(permit: OwnedSemaphorePermit) -> Self {
+        Self { _permit: permit }
+    }
+}
 
 impl Default for Places {
     fn default() -> Self {
@@ -34,17 +42,17 @@ impl Places {
     /// Takes a place for an exchange, after those who wait already; none if too many do.
     pub async fn enter(&self) -> Option<Place> {
         if let Ok(place) = Arc::clone(&self.work).try_acquire_owned() {
-            return Some(Place(place));
+            return Some(Place::of(place));
         }
         let _waiting = self.waiting.try_acquire().ok()?;
-        Arc::clone(&self.work).acquire_owned().await.ok().map(Place)
+        Arc::clone(&self.work).acquire_owned().await.ok().map(Place::of)
     }
 
     /// Gives the place of an exchange up for that of a stream, if one is free.
     pub fn stream(&self, exchange: Place) -> Option<Place> {
         let stream = Arc::clone(&self.streams).try_acquire_owned().ok()?;
         drop(exchange);
-        Some(Place(stream))
+        Some(Place::of(stream))
     }
 }
 

@@ -233,6 +233,19 @@ async fn a_caller_that_ends_in_the_middle_is_told_and_one_that_leaves_is_let_go(
 }
 
 #[tokio::test]
+async fn a_caller_that_waits_for_leave_to_send_its_body_gets_it() {
+    let mut stream = connect(LIMITS);
+    let head =
+        "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut leave = [0; 25];
+    tokio::time::timeout(PATIENCE, stream.read_exact(&mut leave)).await.expect("leave").unwrap();
+    assert_eq!(&leave, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(b"abc").await.unwrap();
+    assert!(read_to_end(&mut stream).await.ends_with("POST / 3"));
+}
+
+#[tokio::test]
 async fn the_answer_to_a_head_request_has_no_body() {
     let answer = answer(request("HEAD / HTTP/1.1", "Host: evil.example\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 403 ") && answer.ends_with("\r\n\r\n"), "{answer}");
