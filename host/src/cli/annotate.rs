@@ -26,8 +26,7 @@ Exit codes:
 
 /// Note something about one recorded call
 ///
-/// Notes are prose and stay in the home folder; mcpeval share leaves them out unless it is asked for them. The next mcpeval
-/// index counts them.
+/// Notes are prose and stay in the home folder. The next mcpeval index counts them.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLE,
