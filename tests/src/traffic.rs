@@ -69,7 +69,8 @@ pub fn write(home: &Home, journal: Journal, lines: &[Value]) {
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
     for line in lines {
         let text = files.entry(journal.file(home, line["ts"].as_str().unwrap_or_default())).or_default();
-        text.extend([&line.to_string(), "\n"]);
+        text.push_str(&line.to_string());
+        text.push('\n');
     }
     for (file, text) in files {
         journal::append(home, &file, text.as_bytes()).expect("a journal");
