@@ -17,7 +17,9 @@
 
 pub mod bench;
 pub mod cases;
+pub mod client;
 pub mod expect;
+pub mod finding;
 pub mod guests;
 pub mod machine;
 pub mod real;
@@ -27,3 +29,5 @@ pub mod run;
 pub mod servers;
 pub mod talk;
 pub mod toolchains;
+pub mod traffic;
+pub mod upstream;

@@ -98,6 +98,11 @@ fn everything_over_either_transport() {
     http.fails_when(&[EVERYTHING[3], EVERYTHING[8], EVERYTHING[9]]);
     stdio.refuses("sum", "tool: get-sum", "tool: get-sun", &["\"get-sum\""]);
     stdio.refuses("sum", "tool: get-sum", "tool: toggle-simulated-logging", &["read_only", "toggle-simulated-logging"]);
+    // It shows these two to clients that can be asked, and says of them that they write.
+    for (id, tool) in [("asks-no-model", "trigger-sampling-request"), ("asks-no-user", "trigger-elicitation-request")] {
+        let to = format!("id: {id}, access: read_only, tool: {tool}");
+        stdio.refuses(id, &format!("id: {id}, access: read_only, tool: echo"), &to, &[tool, "declares that it writes"]);
+    }
 }
 
 #[test]
