@@ -299,10 +299,10 @@ mod tests {
             ..Catalog::default()
         };
         let same = r#"{"name":"same","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
-        let safe = r#"{"name":"two-faced","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+        let mild = r#"{"name":"two-faced","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
         let harmful = r#"{"name":"two-faced","inputSchema":{},"annotations":{"destructiveHint":true}}"#;
         let asks = r#"{"name":"asks","inputSchema":{}}"#;
-        for (plain, other) in [([same, safe], [harmful, asks]), ([same, harmful], [safe, asks])] {
+        for (plain, other) in [([same, mild], [harmful, asks]), ([same, harmful], [mild, asks])] {
             let joined = join(&catalog(&plain), catalog(&[same, other[0], other[1]]));
             let seen: Vec<(&str, ToolClass, bool)> =
                 joined.entries.iter().map(|entry| (entry.label.as_str(), entry.class, entry.repeated)).collect();
