@@ -7,15 +7,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::ledger::{self, Ledger};
 use crate::report::document::Label;
 use crate::runner::site::{CALL_TIMEOUT, Site};
 use crate::runner::{Sink, Tracker};
-use crate::session::{Cause, Context, Fault, Incoming, IncomingKind, Options, Session, listing};
+use crate::session::{Cause, Context, Fault, Incoming, IncomingKind, Options, Session, listing, object};
 
 pub use document::{Guidance, Lack, REASONS, Reason, SCHEMA, Seen, text};
 
@@ -146,10 +145,9 @@ async fn observe(session: &Session, context: &Context, settle_ms: u32) -> Result
     if let Some(fault) = catalog.fault {
         return Err(fault);
     }
-    let greeting: Value = serde_json::from_str(&session.greeting()).unwrap_or_default();
     Ok(Observed {
         tools: catalog.entries.iter().filter_map(|entry| Label::new(&entry.label)).collect(),
-        instructions: greeting["instructions"].as_str().map(str::to_owned),
+        instructions: object::at(&session.greeting(), &["instructions"]).and_then(object::string),
     })
 }
 
@@ -179,11 +177,7 @@ async fn answer(session: &Session, context: &Context) -> std::convert::Infallibl
 
 /// What a client says that has no roots, no model and no user.
 fn reply(request: &str) -> Option<&'static str> {
-    #[derive(Deserialize)]
-    struct Request {
-        method: String,
-    }
-    match serde_json::from_str::<Request>(request).ok()?.method.as_str() {
+    match object::at(request, &["method"]).and_then(object::string)?.as_str() {
         "roots/list" => Some(r#"{"roots":[]}"#),
         "sampling/createMessage" => Some(
             r#"{"role":"assistant","content":{"type":"text","text":"mcpeval"},"model":"mcpeval","stopReason":"endTurn"}"#,

@@ -56,6 +56,28 @@ fn assert_refused(place: &Place, outcome: &Outcome, words: &[&str]) {
 }
 
 #[test]
+fn a_tool_that_a_later_listing_declares_to_write_is_not_called_again() {
+    let find = |id: &str| fidelity(id, "find_item");
+    let cases = manifest(&[find("mild"), pagination("pages"), find("turned"), pagination("again")]);
+    for way in ["stdio", "http"] {
+        let place = Place::new(programs!());
+        let run = if way == "http" { Place::probe_http } else { Place::probe };
+        let outcome = run(&place, &cases, GATE, "turns-writer");
+        assert_eq!(outcome.code, Some(3), "{way}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("a later listing of this run declares"), "{way}: {}", outcome.stderr);
+        let expected = pairs(&[("mild", ""), ("pages", ""), ("turned", "component-fault"), ("again", "")]);
+        assert_eq!(verdicts(&outcome.report()), expected, "{way}");
+        assert_eq!(count(&place, "tools/call find_item"), 1, "{way}");
+
+        // Whoever authorized the case to write may call it.
+        let place = Place::new(programs!());
+        let cases = manifest(&[pagination("pages"), mutating(find("turned"))]);
+        let outcome = run(&place, &cases, &["--gate-only", "--allow-mutation"], "turns-writer");
+        assert_eq!(count(&place, "tools/call find_item"), 1, "{way}: {}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_read_only_case_of_a_writer_is_refused_before_any_call() {
     for way in ["stdio", "http"] {
         let place = Place::new(programs!());

@@ -12,7 +12,9 @@ use super::state::{Place, Run, State};
 use crate::ledger::Allowance;
 use crate::outcome::{AreaScore, ExchangeId, Finding, Measurement};
 use crate::services::synthesis;
-use crate::session::{Answer, Cause, Fault, Incoming, Options, Pending, Refusal, Session, Tally, message, wait_any};
+use crate::session::{
+    Answer, Cause, Fault, Incoming, Options, Pending, Refusal, Session, Tally, message, object, wait_any,
+};
 
 /// The server under test, as one component holds it.
 #[derive(Debug)]
@@ -119,13 +121,12 @@ impl State {
         let raw = Arc::clone(&entry.raw);
         let place = run.place.clone();
         self.compute(move || {
-            let entry: serde_json::Value = serde_json::from_str(&raw).ok()?;
-            let schema = entry.get("inputSchema")?;
+            let schema: serde_json::Value = serde_json::from_str(object::at(&raw, &["inputSchema"])?).ok()?;
             let place = match &place {
                 Place::Scratch(path) => synthesis::Place::Scratch(path),
                 Place::Remote => synthesis::Place::Remote,
             };
-            synthesis::arguments(schema, &tool, &place).map(|value| value.to_string())
+            synthesis::arguments(&schema, &tool, &place).map(|value| value.to_string())
         })
         .await
     }

@@ -70,7 +70,7 @@ fn budget_refusal(refusal: ledger::Refusal) -> types::Refusal {
 fn policy_refusal(denial: Denial) -> types::Refusal {
     match denial {
         Denial::NotGranted => types::Refusal::NotGranted,
-        Denial::WriterTool => types::Refusal::WriterTool,
+        Denial::WriterTool | Denial::TurnedTool => types::Refusal::WriterTool,
         Denial::UnattestedTool => types::Refusal::UnattestedTool,
         Denial::SkippedTool => types::Refusal::SkippedTool,
         Denial::InvalidTool => types::Refusal::InvalidTool,

@@ -15,7 +15,7 @@ use crate::outcome::RunRecord;
 use crate::probes::{Loaded, Manifest, Power};
 use crate::services::schema;
 use crate::session::catalog::Catalog;
-use crate::session::{Context, Fault, Policy, Session};
+use crate::session::{Context, Fault, Policy, Session, object};
 
 /// Progress goes here; called from any thread.
 pub type Sink = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -101,7 +101,8 @@ async fn run_all(
     for tool in &skipped {
         check_listed(tool, &catalog, "--skip-tool")?;
     }
-    let policy = Arc::new(Policy::new(&catalog, profile.attested_read_only, skipped.clone()));
+    let policy =
+        Arc::new(Policy::new(&catalog, profile.attested_read_only, skipped.clone(), site.server.hub().watch()));
     check_arguments(&arguments, &catalog, &policy)?;
     if let Some(battery) = &battery {
         battery::check_needs(battery, &session, site.server.transport())?;
@@ -251,16 +252,17 @@ pub(crate) fn check_arguments(arguments: &BTreeMap<String, String>, catalog: &Ca
 
 /// The first thing that a component needs and this server does not have.
 pub(super) fn unmet_need<'a>(manifest: &'a Manifest, session: &Session, transport: &str) -> Option<&'a str> {
-    let greeting: serde_json::Value = serde_json::from_str(&session.greeting()).unwrap_or_default();
+    let greeting = session.greeting();
     let lifecycle = session.lifecycle().word();
     let is_met = |need: &str| match need.split_once('.') {
         Some(("transport", word)) => word == transport,
         Some(("lifecycle", word)) => word == lifecycle,
         // Whoever runs the case can declare it.
         Some(("client", _)) => true,
-        _ => greeting
-            .pointer(&format!("/capabilities/{}", need.replace('.', "/")))
-            .is_some_and(|value| value.is_object() || value.as_bool() == Some(true)),
+        _ => {
+            let path: Vec<&str> = std::iter::once("capabilities").chain(need.split('.')).collect();
+            object::at(&greeting, &path).is_some_and(|value| object::is_object(value) || value == "true")
+        }
     };
     manifest.needs.iter().map(String::as_str).find(|need| !is_met(need))
 }

@@ -3,13 +3,12 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::revision::{self, OFFERED, Revision};
 use super::{
     Answer, Cause, Context, Fault, Hub, Inner, Invited, Link, Session, State, Tally, WAITING_ANSWERS, link_http,
-    link_stdio, message,
+    link_stdio, message, object,
 };
 use crate::wire::http::HttpWire;
 use crate::wire::launch::Launch;
@@ -204,27 +203,17 @@ struct Declined {
 
 /// Which revision the server chose, or why none.
 fn judge(answer: &Answer) -> Result<Revision, Declined> {
-    #[derive(Deserialize)]
-    struct Chosen {
-        #[serde(rename = "protocolVersion")]
-        version: String,
-    }
-    #[derive(Deserialize)]
-    struct Refused {
-        code: i64,
-        data: Option<serde_json::Value>,
-    }
     let declined = |detail: String, instead| Declined {
         fault: Fault::new(Cause::Handshake, detail).citing(answer.exchange),
         instead,
     };
     match &answer.reply {
         Ok(result) => {
-            let Ok(chosen) = serde_json::from_str::<Chosen>(result) else {
+            let Some(chosen) = object::at(result, &["protocolVersion"]).and_then(object::string) else {
                 return Err(declined("the server's answer to initialize names no protocolVersion".into(), None));
             };
-            revision::find(&chosen.version).ok_or_else(|| {
-                let version: String = chosen.version.chars().filter(|c| !c.is_control()).take(32).collect();
+            revision::find(&chosen).ok_or_else(|| {
+                let version: String = chosen.chars().filter(|c| !c.is_control()).take(32).collect();
                 declined(
                     format!("the server chose protocol revision \"{version}\", which mcpeval does not speak"),
                     None,
@@ -232,13 +221,10 @@ fn judge(answer: &Answer) -> Result<Revision, Declined> {
             })
         }
         Err(error) => {
-            let refused: Option<Refused> = serde_json::from_str(error).ok();
-            let code = refused.as_ref().map_or(0, |refused| refused.code);
-            let supported = refused
-                .and_then(|refused| refused.data)
-                .and_then(|data| data.get("supported").and_then(serde_json::Value::as_array).cloned())
-                .unwrap_or_default();
-            let instead = revision::newest_of(supported.iter().filter_map(serde_json::Value::as_str));
+            let code = message::error_code(error).unwrap_or_default();
+            let supported = object::at(error, &["data", "supported"]).and_then(object::items).unwrap_or_default();
+            let supported: Vec<String> = supported.into_iter().filter_map(object::string).collect();
+            let instead = revision::newest_of(supported.iter().map(String::as_str));
             Err(declined(format!("the server declined initialize with error {code}"), instead))
         }
     }
@@ -319,5 +305,28 @@ impl Inner {
             }
             _ => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(reply: Result<&str, &str>) -> Result<&'static str, Option<&'static str>> {
+        let reply = reply.map(Arc::from).map_err(Arc::from);
+        judge(&Answer { exchange: 1, elapsed_us: 1, status: None, reply })
+            .map(|revision| revision.date)
+            .map_err(|declined| declined.instead.map(|revision| revision.date))
+    }
+
+    #[test]
+    fn only_an_object_names_a_revision() {
+        assert_eq!(judged(Ok(r#"{"serverInfo":{"name":"\ud800"},"protocolVersion":"2025-06-18"}"#)), Ok("2025-06-18"));
+        for result in [r#"["2025-06-18"]"#, r#"{"protocolVersion":["2025-06-18"]}"#, "null", "{}"] {
+            assert_eq!(judged(Ok(result)), Err(None), "{result}");
+        }
+        let data = |data: &str| format!(r#"{{"code":-32602,"message":"no","data":{data}}}"#);
+        assert_eq!(judged(Err(&data(r#"{"supported":["1999-01-01","2025-03-26",7]}"#))), Err(Some("2025-03-26")));
+        assert_eq!(judged(Err(&data(r#"["2025-03-26"]"#))), Err(None));
     }
 }

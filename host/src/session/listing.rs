@@ -4,23 +4,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::catalog::{Catalog, Entry, ToolClass};
+use super::object::{self, Object};
 use super::{Cause, Context, Fault, Session, message};
 use crate::services::schema;
 
 /// Pages of one listing (docs/standard.md).
 pub const MAX_PAGES: usize = 1_000;
 
-const LIST: &str = "tools/list";
+/// The method that lists.
+pub(super) const LIST: &str = "tools/list";
 const METHOD_NOT_FOUND: i64 = -32601;
 
 /// One usable page.
 struct Page {
     exchange: u32,
-    tools: Vec<Box<RawValue>>,
+    tools: Vec<String>,
     next: Next,
 }
 
@@ -144,12 +143,6 @@ pub fn join(plain: &Catalog, other: Catalog) -> Catalog {
 }
 
 async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeout: Duration) -> Result<Reply, Fault> {
-    #[derive(Deserialize)]
-    struct Listing {
-        tools: Vec<Box<RawValue>>,
-        #[serde(rename = "nextCursor", default)]
-        next: serde_json::Value,
-    }
     let params = cursor.map_or_else(|| "{}".into(), |cursor| format!("{{\"cursor\":{}}}", message::quoted(cursor)));
     let answer = session.request(context, LIST, Some(&params), timeout).await?;
     let unusable = |detail: String, code| {
@@ -157,16 +150,9 @@ async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeou
         Ok(Reply::Unusable { fault, code, exchange: answer.exchange })
     };
     match &answer.reply {
-        Ok(result) => match serde_json::from_str::<Listing>(result) {
-            Ok(Listing { tools, next }) => {
-                let next = match next {
-                    serde_json::Value::Null => Next::End,
-                    serde_json::Value::String(next) => Next::Cursor(next),
-                    _ => Next::Unusable,
-                };
-                Ok(Reply::Page(Page { exchange: answer.exchange, tools, next }))
-            }
-            Err(_) => unusable("a result of tools/list holds no array of tools".into(), None),
+        Ok(result) => match read_page(result) {
+            Some((tools, next)) => Ok(Reply::Page(Page { exchange: answer.exchange, tools, next })),
+            None => unusable("a result of tools/list holds no array of tools".into(), None),
         },
         Err(error) => {
             let code = message::error_code(error);
@@ -175,37 +161,47 @@ async fn page(session: &Session, context: &Context, cursor: Option<&str>, timeou
     }
 }
 
+/// The tools of a result, and where it says that the listing goes on; none if it has no array of tools.
+fn read_page(result: &str) -> Option<(Vec<String>, Next)> {
+    let result = Object::read(result)?;
+    let tools = object::items(result.get("tools")?)?.into_iter().map(str::to_owned).collect();
+    let next = match result.get("nextCursor") {
+        None | Some("null") => Next::End,
+        Some(next) => object::string(next).map_or(Next::Unusable, Next::Cursor),
+    };
+    Some((tools, next))
+}
+
+/// The names that a result of `tools/list` declares to write, of every array of tools in it and every name of a tool.
+pub(super) fn writers(result: &str) -> Vec<String> {
+    let Some(result) = Object::read(result) else { return Vec::new() };
+    let tools = result.all("tools").filter_map(object::items).flatten().filter_map(Object::read);
+    let writers = tools.filter(|tool| class(tool.all("annotations")) == ToolClass::Writer);
+    writers.flat_map(|tool| tool.all("name").filter_map(object::string).collect::<Vec<_>>()).collect()
+}
+
 fn declares_tools(greeting: &str) -> bool {
-    serde_json::from_str::<serde_json::Value>(greeting)
-        .is_ok_and(|greeting| greeting.pointer("/capabilities/tools").is_some_and(serde_json::Value::is_object))
+    object::at(greeting, &["capabilities", "tools"]).is_some_and(object::is_object)
 }
 
 /// Compiling the schemas of a page is work for a thread that may block.
-pub(crate) async fn read_entries(tools: Vec<Box<RawValue>>, first: usize) -> Vec<Entry> {
+pub(crate) async fn read_entries(tools: Vec<String>, first: usize) -> Vec<Entry> {
     let reading = tokio::task::spawn_blocking(move || {
-        tools.iter().enumerate().map(|(index, raw)| read_entry(raw.get(), first + index)).collect()
+        tools.iter().enumerate().map(|(index, raw)| read_entry(raw, first + index)).collect()
     });
     reading.await.unwrap_or_default()
 }
 
 fn read_entry(raw: &str, position: usize) -> Entry {
-    #[derive(Deserialize, Default)]
-    struct Shallow<'a> {
-        #[serde(borrow, default)]
-        name: Option<&'a RawValue>,
-        #[serde(borrow, default, rename = "inputSchema")]
-        input: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        annotations: Option<&'a RawValue>,
-    }
-    let shallow: Option<Shallow<'_>> = raw.starts_with('{').then(|| serde_json::from_str(raw).ok()).flatten();
-    let is_object = shallow.is_some();
-    let shallow = shallow.unwrap_or_default();
-    let name = shallow.name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()).filter(|n| is_label(n));
-    let hinted = shallow.annotations.map_or(ToolClass::Unannotated, |annotations| class(annotations.get()));
-    let compiles = shallow
-        .input
-        .and_then(|input| serde_json::from_str::<serde_json::Value>(input.get()).ok())
+    let tool = Object::read(raw).filter(|tool| !tool.repeats("name"));
+    let is_object = tool.is_some();
+    let tool = tool.unwrap_or_default();
+    let name = tool.get("name").and_then(object::string).filter(|name| is_label(name));
+    let hinted = class(tool.all("annotations"));
+    let compiles = tool
+        .get("inputSchema")
+        .filter(|_| !tool.repeats("inputSchema"))
+        .and_then(|input| serde_json::from_str::<serde_json::Value>(input).ok())
         .is_some_and(|input| input.is_object() && schema::check(&input).is_ok());
     let is_valid = is_object && name.is_some() && compiles;
     Entry {
@@ -223,14 +219,24 @@ pub fn is_label(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'-'))
 }
 
-/// The class that hints give; hints that are no booleans count as absent.
-fn class(annotations: &str) -> ToolClass {
-    let hints: serde_json::Value = serde_json::from_str(annotations).unwrap_or_default();
-    let hint = |name: &str| hints.get(name).and_then(serde_json::Value::as_bool);
-    match (hint("destructiveHint"), hint("readOnlyHint")) {
-        (Some(true), _) | (_, Some(false)) => ToolClass::Writer,
-        (_, Some(true)) => ToolClass::ReadOnly,
-        _ => ToolClass::Unannotated,
+/// The class that the hints of an entry give; hints that are no booleans count as absent. Where one stands several
+/// times, every reader may pick another, so the strictest of them holds.
+fn class<'a>(annotations: impl Iterator<Item = &'a str>) -> ToolClass {
+    let (mut writes, mut reads, mut unsure) = (false, false, false);
+    for hints in annotations.filter_map(Object::read) {
+        writes |= hints.all("destructiveHint").any(|hint| hint == "true");
+        for hint in hints.all("readOnlyHint") {
+            match hint {
+                "true" => reads = true,
+                "false" => writes = true,
+                _ => unsure = true,
+            }
+        }
+    }
+    match (writes, reads && !unsure) {
+        (true, _) => ToolClass::Writer,
+        (false, true) => ToolClass::ReadOnly,
+        (false, false) => ToolClass::Unannotated,
     }
 }
 
@@ -246,9 +252,65 @@ mod tests {
             (r#"{"readOnlyHint":true,"destructiveHint":false}"#, ToolClass::ReadOnly),
             (r#"{"destructiveHint":false}"#, ToolClass::Unannotated),
             (r#"{"readOnlyHint":"false"}"#, ToolClass::Unannotated),
+            (r#"{"readOnlyHint":false,"readOnlyHint":true}"#, ToolClass::Writer),
+            (r#"{"destructiveHint":true,"destructiveHint":false,"readOnlyHint":true}"#, ToolClass::Writer),
+            (r#"{"readOnlyHint":true,"readOnlyHint":1}"#, ToolClass::Unannotated),
+            (r#"{"title":"\ud800","destructiveHint":true}"#, ToolClass::Writer),
+            (r#"[false,true]"#, ToolClass::Unannotated),
             ("null", ToolClass::Unannotated),
         ] {
-            assert_eq!(class(hints), expected, "{hints}");
+            assert_eq!(class([hints].into_iter()), expected, "{hints}");
+        }
+    }
+
+    #[test]
+    fn of_hints_given_twice_the_strictest_hold() {
+        let mild = r#"{"readOnlyHint":true}"#;
+        for other in [r#"{"destructiveHint":true}"#, r#"{"readOnlyHint":false}"#] {
+            for (first, second) in [(mild, other), (other, mild)] {
+                let raw = format!(r#"{{"name":"a","inputSchema":{{}},"annotations":{first},"annotations":{second}}}"#);
+                assert_eq!(read_entry(&raw, 0).class, ToolClass::Writer, "{raw}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_is_an_object_with_an_array_of_tools() {
+        let seen = |result: &str| {
+            read_page(result).map(|(tools, next)| {
+                let next = match next {
+                    Next::End => "end".to_owned(),
+                    Next::Cursor(cursor) => format!("cursor {cursor}"),
+                    Next::Unusable => "unusable".to_owned(),
+                };
+                (tools.len(), next)
+            })
+        };
+        for (result, expected) in [
+            (r#"{"tools":[]}"#, Some((0, "end"))),
+            (r#"{"tools":[1,{}],"nextCursor":null}"#, Some((2, "end"))),
+            (r#"{"tools":[],"nextCursor":"b"}"#, Some((0, "cursor b"))),
+            (r#"{"tools":[],"nextCursor":["b"]}"#, Some((0, "unusable"))),
+            // As every kind reads it: the last one.
+            (r#"{"tools":[1],"tools":[],"nextCursor":"a","nextCursor":"b"}"#, Some((0, "cursor b"))),
+            (r#"{"_meta":"\ud800","tools":[1]}"#, Some((1, "end"))),
+            (r#"[[{"name":"a","inputSchema":{}}],null]"#, None),
+            (r#"{"tools":{"0":{}}}"#, None),
+            (r#"{"tools":null}"#, None),
+            ("{}", None),
+            ("null", None),
+        ] {
+            assert_eq!(seen(result), expected.map(|(count, next)| (count, next.to_owned())), "{result}");
+        }
+    }
+
+    #[test]
+    fn whatever_a_listing_declares_to_write_is_noticed() {
+        let listing = r#"{"tools":[{"name":"a","annotations":{"destructiveHint":true}},{"name":"b"},7],
+            "tools":[{"name":"c","name":"d","annotations":{"readOnlyHint":false}}]}"#;
+        assert_eq!(writers(listing), ["a", "c", "d"]);
+        for none in ["[]", "null", r#"{"tools":7}"#, r#"[[{"name":"a","annotations":{"destructiveHint":true}}]]"#] {
+            assert!(writers(none).is_empty(), "{none}");
         }
     }
 
@@ -261,7 +323,9 @@ mod tests {
             (r#"["name"]"#, "invalid-name#3"),
             (r#"{"name":"bad/name","inputSchema":{}}"#, "invalid-name#3"),
             (r#"{"name":"","inputSchema":{}}"#, "invalid-name#3"),
+            (r#"{"name":"find","name":"find","inputSchema":{}}"#, "invalid-name#3"),
             (r#"{"name":"find"}"#, "find"),
+            (r#"{"name":"find","inputSchema":{},"inputSchema":{}}"#, "find"),
             (r#"{"name":"find","inputSchema":true}"#, "find"),
             (r#"{"name":"find","inputSchema":{"type":"nothing"}}"#, "find"),
             (r#"{"name":"find","inputSchema":{"$ref":"https://example.com/schema"}}"#, "find"),

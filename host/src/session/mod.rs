@@ -12,6 +12,7 @@ mod link_http;
 mod link_stdio;
 pub mod listing;
 pub mod message;
+pub mod object;
 mod pending;
 pub mod policy;
 pub mod revision;
@@ -32,7 +33,7 @@ pub use fault::{Answer, Cause, Fault, Incoming, IncomingKind, Refusal, Tally};
 pub use handshake::Options;
 pub(crate) use link_http::fault as http_fault;
 pub use pending::{Pending, wait_any};
-pub use policy::{Denial, Policy};
+pub use policy::{Denial, Policy, Watch};
 pub use target::Target;
 
 use inbox::Inbox;
@@ -65,9 +66,15 @@ pub struct Hub {
     /// The end of stderr of the process that ended last, for people.
     last_stderr: Mutex<Vec<u8>>,
     conversations: AtomicU32,
+    watch: Arc<Watch>,
 }
 
 impl Hub {
+    /// What the listings on all conversations declared so far, for the policy.
+    pub fn watch(&self) -> Arc<Watch> {
+        Arc::clone(&self.watch)
+    }
+
     pub(crate) fn next_conversation(&self) -> u32 {
         self.conversations.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
@@ -130,7 +137,7 @@ struct State {
 
 #[derive(Debug)]
 enum Waiting {
-    Sent { at: Instant, exchange: ExchangeId },
+    Sent { at: Instant, exchange: ExchangeId, lists: bool },
     Done { outcome: Result<Answer, Fault>, at: Instant },
 }
 
@@ -373,7 +380,7 @@ impl Inner {
         let bytes = message::request(id, method, params);
         let exchange = self.record_sent(&bytes);
         let at = Instant::now();
-        self.state().waiting.insert(id, Waiting::Sent { at, exchange });
+        self.state().waiting.insert(id, Waiting::Sent { at, exchange, lists: method == listing::LIST });
         match &self.link {
             Link::Stdio(link) => link.start(self, id, bytes).await,
             Link::Http(link) => link.start(self, id, bytes),
@@ -453,7 +460,12 @@ impl Inner {
         match message {
             Message::Reply { id: Some(id), outcome } if self.is_waiting(id) => {
                 let outcome = match outcome {
-                    Ok(Reply::Result(text)) => Ok(Ok(text)),
+                    Ok(Reply::Result(text)) => {
+                        if matches!(self.state().waiting.get(&id), Some(Waiting::Sent { lists: true, .. })) {
+                            self.hub.watch.see(listing::writers(text));
+                        }
+                        Ok(Ok(text))
+                    }
                     Ok(Reply::Error(text)) => Ok(Err(text)),
                     Err(why) => Err(Fault::new(Cause::Malformed, why).citing(exchange)),
                 };

@@ -1,7 +1,8 @@
 //! The one place that decides whether a tool may be called: by a request, a notification, or bytes below the protocol.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -32,6 +33,8 @@ pub enum Denial {
     InvalidTool,
     /// The tool says that it writes.
     WriterTool,
+    /// A later listing says that it writes, whatever the first one said.
+    TurnedTool,
 }
 
 impl fmt::Display for Denial {
@@ -39,11 +42,32 @@ impl fmt::Display for Denial {
         f.write_str(match self {
             Self::NotGranted => "this power was not granted to the component",
             Self::WriterTool => "the tool declares that it writes, and this run is read-only",
+            Self::TurnedTool => {
+                "a later listing of this run declares that the tool writes, and this run is read-only; \
+                 give the tool the same hints in every listing"
+            }
             Self::UnattestedTool => "the tool does not declare that it only reads, and nobody attested it",
             Self::SkippedTool => "the operator asked not to call this tool",
             Self::InvalidTool => "the call names no tool that can be called safely",
             Self::UnlistedTool => "the catalog does not list this tool",
         })
+    }
+}
+
+/// Names that any listing of one evaluation declared to write. A server may change its mind between two of them, and a
+/// call must not count on the milder one.
+#[derive(Debug, Default)]
+pub struct Watch(Mutex<HashSet<String>>);
+
+impl Watch {
+    pub(super) fn see(&self, writers: Vec<String>) {
+        if !writers.is_empty() {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(writers);
+        }
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 }
 
@@ -57,13 +81,14 @@ pub struct Policy {
     /// The case may mutate.
     pub may_mutate: bool,
     verdicts: HashMap<String, Option<Denial>>,
+    watch: Arc<Watch>,
 }
 
 impl Policy {
-    /// The rules for a catalog. Where a name is listed several times, the strictest entry decides: which of them the
+    /// The rules for a catalog, and for what later listings declare. Where a name is listed several times, the strictest entry decides: which of them the
     /// server would run is its secret.
-    pub fn new(catalog: &Catalog, attested: bool, skipped: BTreeSet<String>) -> Self {
-        let mut policy = Self { attested, skipped, may_mutate: false, verdicts: HashMap::new() };
+    pub fn new(catalog: &Catalog, attested: bool, skipped: BTreeSet<String>, watch: Arc<Watch>) -> Self {
+        let mut policy = Self { attested, skipped, may_mutate: false, verdicts: HashMap::new(), watch };
         for entry in &catalog.entries {
             let verdict = policy.judge(entry);
             policy
@@ -114,7 +139,16 @@ impl Policy {
         if self.may_mutate {
             return self.skipped.contains(label).then_some(Denial::SkippedTool);
         }
-        self.verdicts.get(label).copied().unwrap_or(Some(Denial::UnlistedTool))
+        self.verdict(label).unwrap_or(Some(Denial::UnlistedTool))
+    }
+
+    /// What the first listing says of a name, made stricter by what later ones say; none if no listing has it.
+    fn verdict(&self, name: &str) -> Option<Option<Denial>> {
+        let known = self.verdicts.get(name).copied();
+        if known.flatten().is_none() && self.watch.declares(name) {
+            return Some(Some(Denial::TurnedTool));
+        }
+        known
     }
 
     /// Whether a request or notification of the session layer may be sent.
@@ -134,7 +168,7 @@ impl Policy {
     }
 
     fn permits_name(&self, name: &str) -> Result<(), Denial> {
-        match self.verdicts.get(name) {
+        match self.verdict(name) {
             Some(verdict) => verdict.map_or(Ok(()), Err),
             None if name.starts_with(RESERVED_PREFIX) => Ok(()),
             None => Err(Denial::UnlistedTool),
@@ -173,7 +207,7 @@ impl Policy {
         }
         for (_, value) in header("mcp-name") {
             let name = std::str::from_utf8(value).map_err(|_| Denial::InvalidTool)?;
-            if !self.may_mutate && self.verdicts.get(name).copied().flatten().is_some() {
+            if !self.may_mutate && self.verdict(name).flatten().is_some() {
                 return self.permits_name(name);
             }
             if name.starts_with("=?") {
@@ -317,7 +351,7 @@ mod tests {
             ],
             ..Catalog::default()
         };
-        Policy::new(&catalog, false, BTreeSet::from(["slow".into(), "drop".into()]))
+        Policy::new(&catalog, false, BTreeSet::from(["slow".into(), "drop".into()]), Arc::default())
     }
 
     #[test]

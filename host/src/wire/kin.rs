@@ -13,6 +13,9 @@ use rustix::process::{Pid, Signal};
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// How long processes that were killed are awaited, beyond the grace.
 const KILL_WAIT: Duration = Duration::from_secs(5);
+/// How long processes are chased that are too young for the process table.
+#[cfg(target_os = "linux")]
+const CHASE: Duration = Duration::from_secs(2);
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::{Kin, adopt_orphans, spawn_stranger};
@@ -37,12 +40,15 @@ mod linux {
         pidfd_open, pidfd_send_signal, prlimit, set_child_subreaper, setrlimit, waitpid,
     };
 
-    use super::{Duration, Instant, KILL_WAIT, LOOK_AGAIN, Pid, Signal, pid_of};
+    use super::{CHASE, Duration, Instant, KILL_WAIT, LOOK_AGAIN, Pid, Signal, pid_of};
 
     /// Brands are `level | pid | salt | count`; an mcpeval that is itself a server under test is one level lower,
     /// since a limit can only be lowered.
     const LEVEL_SHIFT: u32 = 58;
     const TOP_LEVEL: u64 = 15;
+
+    /// How many of the youngest processes are looked at in one step of a chase.
+    const YOUNG: i32 = 8;
 
     /// Makes this process the parent of its descendants' orphans, so that none stays a zombie where no init
     /// collects them.
@@ -147,6 +153,7 @@ mod linux {
             let began = Instant::now();
             let mut asked = HashMap::new();
             loop {
+                let youngest = youngest();
                 let kin = self.scan();
                 let mut again = false;
                 let kill = began.elapsed() >= grace;
@@ -168,11 +175,45 @@ mod linux {
                         entry.signal(Signal::TERM);
                     }
                 }
+                again = again || youngest.is_some_and(|youngest| self.chase(youngest, kill));
                 if !again || began.elapsed() > grace + KILL_WAIT {
                     return;
                 }
                 thread::sleep(LOOK_AGAIN);
             }
+        }
+
+        /// Looks for kin among the processes that began after the one with this number, and ends it if `kill`. The table
+        /// is no picture of one moment: a chain of processes that each start the next one and end is always younger than
+        /// the part that was read. So the look is over when none began while it lasted. Tells whether there was kin, or
+        /// may be.
+        fn chase(&self, mut known: i32, kill: bool) -> bool {
+            let Some(brand) = self.brand else { return false };
+            let began = Instant::now();
+            let mut found = false;
+            while let Some(last) = youngest().filter(|last| *last != known) {
+                if last < known {
+                    // The numbers began again: only the whole table tells.
+                    return true;
+                }
+                // The youngest first, and few: the others of a chain have ended, and it does not wait for us.
+                let oldest = known.saturating_add(1).max(last.saturating_sub(YOUNG - 1));
+                found |= oldest - 1 > known;
+                for pid in (oldest..=last).rev().filter_map(Pid::from_raw) {
+                    let handle = pidfd_open(pid, PidfdFlags::empty());
+                    if bears(pid, brand) {
+                        found = true;
+                        if let (true, Ok(handle)) = (kill, handle) {
+                            let _ = pidfd_send_signal(handle, Signal::KILL);
+                        }
+                    }
+                }
+                if began.elapsed() > CHASE {
+                    break;
+                }
+                known = last;
+            }
+            found
         }
 
         /// The kin in the process table, zombies included.
@@ -226,6 +267,11 @@ mod linux {
                 _ => {}
             }
         }
+    }
+
+    /// The number of the process or thread that began last.
+    fn youngest() -> Option<i32> {
+        fs::read_to_string("/proc/loadavg").ok()?.rsplit(' ').next()?.trim_end().parse().ok()
     }
 
     fn next_brand() -> Option<u64> {

@@ -145,7 +145,7 @@ mod tests {
     use crate::session::listing::read_entries;
 
     async fn catalog(entries: &[Value]) -> Catalog {
-        let raws = entries.iter().map(|entry| serde_json::value::to_raw_value(entry).unwrap()).collect();
+        let raws = entries.iter().map(|entry| entry.to_string()).collect();
         let mut entries = read_entries(raws, 0).await;
         let mut known = HashSet::new();
         for entry in &mut entries {
@@ -156,7 +156,7 @@ mod tests {
 
     async fn decisions(entries: &[Value], order: &Order) -> Vec<(String, &'static str)> {
         let catalog = Arc::new(catalog(entries).await);
-        let policy = Policy::new(&catalog, order.attested_read_only, BTreeSet::new());
+        let policy = Policy::new(&catalog, order.attested_read_only, BTreeSet::new(), Arc::default());
         let tools = decide(&catalog, &policy, order);
         for tool in &tools {
             assert_eq!(tool.arguments.is_some(), tool.decision.is_taken(), "{}", tool.name);
@@ -222,7 +222,7 @@ mod tests {
         let entry = json!({"name": "find", "annotations": {"readOnlyHint": true},
             "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}});
         let catalog = catalog(&[entry]).await;
-        let policy = Policy::new(&catalog, false, BTreeSet::new());
+        let policy = Policy::new(&catalog, false, BTreeSet::new(), Arc::default());
         let found = |order: &Order| decide(&catalog, &policy, order).remove(0).arguments.map(Value::Object);
         assert_eq!(found(&Order::default()), Some(json!({"path": "."})), "no path of this machine");
         let arguments = [("find".to_owned(), r#"{"path":"/srv"}"#.to_owned())].into();

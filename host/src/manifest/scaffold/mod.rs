@@ -20,6 +20,7 @@ use crate::report::document::Label;
 use crate::runner::site::{CALL_TIMEOUT, Site};
 use crate::runner::{Sink, Tracker, check_arguments, check_listed};
 use crate::session::catalog::Catalog;
+use crate::session::object::{self, Object};
 use crate::session::{Answer, Context, Fault, Policy};
 
 pub use decide::Decision;
@@ -87,7 +88,7 @@ pub(crate) async fn scaffold(site: &Site, order: Order, on_progress: Sink) -> Re
         check_listed(tool.as_str(), &catalog, "skip_tools")?;
     }
     let skipped = order.skip_tools.iter().map(ToString::to_string).collect();
-    let policy = Arc::new(Policy::new(&catalog, order.attested_read_only, skipped));
+    let policy = Arc::new(Policy::new(&catalog, order.attested_read_only, skipped, site.server.hub().watch()));
     check_arguments(&order.arguments, &catalog, &policy)?;
     let surfaces = declares_surfaces(&session.greeting());
     drop(session);
@@ -201,8 +202,11 @@ async fn call(site: &Site, context: &Context, tool: &Label, arguments: &Map<Stri
 /// Whether an answer to a call is an error; none if it is no such answer.
 fn is_error(answer: &Answer) -> Option<bool> {
     let Ok(result) = &answer.reply else { return Some(true) };
-    let result: Map<String, Value> = serde_json::from_str(result).ok()?;
-    result.get("isError").map_or(Some(false), Value::as_bool)
+    match Object::read(result)?.get("isError") {
+        None | Some("false") => Some(false),
+        Some("true") => Some(true),
+        Some(_) => None,
+    }
 }
 
 /// The end of the budget is the end of the whole: what was found so far would depend on how fast the server is.
@@ -211,8 +215,7 @@ fn within_budget(fault: &Fault) -> Result<()> {
 }
 
 fn declares_surfaces(greeting: &str) -> bool {
-    let greeting: Value = serde_json::from_str(greeting).unwrap_or_default();
-    SURFACES.iter().any(|surface| greeting["capabilities"][surface].is_object())
+    SURFACES.iter().any(|surface| object::at(greeting, &["capabilities", surface]).is_some_and(object::is_object))
 }
 
 #[cfg(test)]

@@ -242,6 +242,27 @@ async fn descendants_without_number_do_not_run_away() {
     assert_eq!(kin.living(), 0);
 }
 
+/// Every process lives only until it has started the next one, in a session of its own.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_chain_of_processes_is_caught_up_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, mark) = (folder.path().join("link"), folder.path().join("mark"));
+    std::fs::write(&link, "#!/bin/sh\n: > \"$1\"\nsetsid \"$0\" \"$1\" < /dev/null > /dev/null 2>&1 &\n").unwrap();
+    std::fs::set_permissions(&link, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let script = format!("{} {} & echo $$; read wait", link.display(), mark.display());
+    let (wire, mut reader) = start(&script);
+    pid(&mut reader).await;
+    while !mark.exists() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    wire.end().await;
+    std::fs::remove_file(&mark).unwrap();
+    // Whoever lived on would have made it again long before: a link takes a few milliseconds.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!mark.exists());
+}
+
 #[tokio::test]
 async fn dropping_the_last_handle_kills_at_once() {
     let (wire, mut reader) = start("trap '' TERM; sleep 600 & echo $!; echo $$; wait; wait");
