@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::nearest;
 use crate::notation::{At, DOCUMENT_LIMIT, Document, Notation, read_text};
 use crate::probes::{self, Digest, Power};
 use crate::report::document::Label;
+use crate::{nearest, shown};
 use keys::{COMPONENT, DEFAULTS, FIXTURES, ROOT, TARGET};
 
 /// The file that is read without being named, from the working directory and from no folder above it.
@@ -207,15 +207,12 @@ impl Config {
     /// A usage error that says which names there are.
     pub fn target(&self, name: &str) -> Result<&Target> {
         self.targets.get(name).ok_or_else(|| {
-            let hint = nearest::hint(name, self.targets.keys().map(String::as_str));
-            let known = if self.targets.is_empty() {
-                "no target is configured; write one into mcpeval.toml or name the file with --config".to_owned()
-            } else if hint.is_empty() {
-                format!("known are {}", self.targets.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
+            let end = if self.targets.is_empty() {
+                "; no target is configured; write one into mcpeval.toml or name the file with --config".to_owned()
             } else {
-                return Error::usage(format!("--target: there is no target \"{name}\"{hint}"));
+                nearest::choices(name, self.targets.keys().map(String::as_str))
             };
-            Error::usage(format!("--target: there is no target \"{name}\"; {known}"))
+            Error::usage(format!("--target: there is no target \"{}\"{end}", shown::word(name)))
         })
     }
 

@@ -15,6 +15,7 @@
 //! | [`notation`] | documents that people write, with the place of every value |
 //! | [`config`] | `mcpeval.toml` |
 //! | [`nearest`] | what a misspelt name was meant to be |
+//! | [`shown`] | words of others in our sentences: cut, and harmless to a terminal |
 //! | [`probes`] | the registry of components, their digests and grants |
 //! | [`manifest`] | the cases that a server's author commits, and the rules of their access |
 //! | [`standard`] | areas and weights to a score |
@@ -41,6 +42,7 @@ pub mod report;
 pub mod runner;
 pub mod services;
 pub mod session;
+pub mod shown;
 pub mod standard;
 pub mod transcript;
 pub mod wire;

@@ -268,7 +268,7 @@ impl Registry {
 
     /// A component of a user. `pin` is its SHA-256 in hexadecimal.
     pub async fn file(&self, path: &Path, pin: Option<&str>) -> Result<Loaded> {
-        let shown = path.display();
+        let shown = crate::shown::path(path);
         let bytes = read_capped(path).map_err(|why| Error::usage(format!("the component {shown} {why}")))?;
         let digest = guest::digest(&bytes);
         if pin.is_some_and(|pin| !pin.eq_ignore_ascii_case(&digest.to_string())) {

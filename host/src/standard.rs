@@ -129,12 +129,16 @@ impl Standard {
             .map(|area| scores.get(&area.name).map(|score| AreaFold::from(*score)))
             .collect::<Option<Vec<_>>>()?;
         let total = |part: fn(&AreaFold) -> u8| {
-            let sum: u32 =
-                self.areas.iter().zip(&areas).map(|(area, fold)| area.weight.saturating_mul(part(fold).into())).sum();
-            percent(f64::from(sum) / 100.0)
+            weighted(self.areas.iter().zip(&areas).map(|(area, fold)| (area.weight, part(fold))))
         };
         Some(Fold { score: total(|area| area.score), untimed: total(|area| area.untimed), areas })
     }
+}
+
+/// The rounded mean of rounded scores, each with its weight; the weights add up to 100.
+pub fn weighted(scores: impl Iterator<Item = (u32, u8)>) -> u8 {
+    let sum = scores.fold(0_u32, |sum, (weight, score)| sum.saturating_add(weight.saturating_mul(score.into())));
+    percent(f64::from(sum) / 100.0)
 }
 
 /// Rounds half away from zero after adding [`ROUNDING_SLACK`].
@@ -219,7 +223,7 @@ fn parse_area(entry: &At<'_>, base: &Path, shipped: Option<&Standard>) -> Result
             if !names().any(|name| name == wanted) {
                 return Err(component.fault(format!(
                     "is no area of the built-in battery{}; give {{path, sha256}} for a component of your own",
-                    nearest::hint(wanted, names())
+                    nearest::choices(wanted, names())
                 )));
             }
         }

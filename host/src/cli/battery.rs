@@ -12,10 +12,10 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::guest::{self, Engine};
 use crate::manifest::Draft;
-use crate::nearest;
 use crate::probes::{Digest, Loaded, Manifest, Power, Registry};
 use crate::runner::Battery;
 use crate::standard::{Source, Standard};
+use crate::{nearest, shown};
 
 /// The battery, what `--component` adds, and what the configuration could add.
 pub(super) struct Components {
@@ -128,8 +128,8 @@ impl Components {
         let known: Vec<&str> = others.chain(added).chain(configured).collect();
         match self.grants.iter().find(|(kind, _)| !known.contains(&kind.as_str())) {
             Some((kind, _)) => {
-                let hint = nearest::hint(kind, known.iter().copied());
-                Err(Error::usage(format!("--grant: no component is loaded as \"{kind}\"{hint}")))
+                let hint = nearest::choices(kind, known.iter().copied());
+                Err(Error::usage(format!("--grant: no component is loaded as \"{}\"{hint}", shown::word(kind))))
             }
             None => Ok(()),
         }
@@ -168,7 +168,7 @@ async fn of_kind(registry: &Registry, kind: &str, path: &Path, pin: Option<Diges
         return Ok(loaded);
     }
     let found = &loaded.manifest.kind;
-    Err(Error::usage(format!("the component {} is of the kind {found}, not {kind}", path.display())))
+    Err(Error::usage(format!("the component {} is of the kind {found}, not {kind}", shown::path(path))))
 }
 
 /// Runs a short command's work on this thread.

@@ -11,18 +11,20 @@ use super::battery::{Components, block_on, candidates, shipped};
 use super::options::ComponentOptions;
 use super::settings::Settings;
 use crate::error::{Error, Result};
-use crate::nearest;
 use crate::probes::Loaded;
 use crate::report::catalogue::{self, Shown};
-use crate::report::{explain, output, schema};
+use crate::report::{describe, explain, output, schema};
+use crate::{nearest, shown};
 
 const EXPLAIN: &str = "\
-Example:
+Examples:
   mcpeval explain catalog-short-description
+  mcpeval explain catalog
+  mcpeval explain latency-budget
 
 Exit codes:
   0  explained
-  2  usage: arguments, an unknown reason, a component";
+  2  usage: arguments, an unknown reason, area or kind, a component";
 const SCHEMA: &str = "\
 Example:
   mcpeval schema report > report.schema.json
@@ -47,11 +49,11 @@ pub(super) enum ListFormat {
     Json,
 }
 
-/// Explain a reason, or list all of them
+/// Explain a reason, an area or a kind, or list all reasons
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN)]
 pub(super) struct Explain {
-    /// A reason as a report names it [default: list all by component]
+    /// A reason as a report names it, an area or a kind [default: list all reasons by component]
     #[arg(add = ArgValueCompleter::new(reasons))]
     reason: Option<String>,
     /// Rendering of the result
@@ -65,14 +67,17 @@ impl Explain {
     pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
         let loaded = all(&self.components, settings)?;
         let all = explain::all(loaded.iter().map(|component| component.manifest.as_ref()));
-        let chosen = match &self.reason {
-            Some(reason) => vec![explain::find(&all, reason)?],
-            None => all.iter().collect(),
-        };
-        let text = match self.format {
-            ListFormat::Json => explain::json(&chosen)?,
-            ListFormat::Text if self.reason.is_none() => explain::list(&all),
-            ListFormat::Text => explain::text(&chosen),
+        let components: Vec<_> = loaded.iter().map(Shown::from).collect();
+        let text = match &self.reason {
+            None if self.format == ListFormat::Text => explain::list(&all),
+            None => explain::json(&all.iter().collect::<Vec<_>>())?,
+            Some(name) => match (explain::find(&all, name), describe::find(&components, name), self.format) {
+                (Some(reason), _, ListFormat::Text) => explain::text(&[reason]),
+                (Some(reason), _, ListFormat::Json) => explain::json(&[reason])?,
+                (None, Some(component), ListFormat::Text) => describe::text(component, name),
+                (None, Some(component), ListFormat::Json) => component.document(),
+                (None, None, _) => return Err(explain::unknown(&all, &describe::names(&components), name)),
+            },
         };
         output::stdout(text.as_bytes())?;
         Ok(0)
@@ -178,14 +183,18 @@ async fn find(components: &Components, name: &str) -> Result<Loaded> {
         return components.file(path).await;
     }
     let names: Vec<String> = all.iter().flat_map(|component| Shown::from(component).names()).collect();
-    let hint = nearest::hint(name, names.iter().map(String::as_str));
-    Err(Error::usage(format!("no component is loaded as \"{name}\"{hint}")))
+    let hint = nearest::choices(name, names.iter().map(String::as_str));
+    Err(Error::usage(format!(
+        "no component is loaded as \"{}\"{hint}; mcpeval probes list names all",
+        shown::word(name)
+    )))
 }
 
 fn reasons(current: &OsStr) -> Vec<CompletionCandidate> {
     let loaded = shipped();
     let all = explain::all(loaded.iter().map(|component| component.manifest.as_ref()));
     let mut all: Vec<String> = all.into_iter().map(|explanation| explanation.reason).collect();
+    all.extend(describe::names(&loaded.iter().map(Shown::from).collect::<Vec<_>>()));
     all.sort_unstable();
     candidates(current, all)
 }

@@ -11,10 +11,10 @@ use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::manifest::document::DEFAULT_FILES;
 use crate::manifest::{Access, Case, Draft, Manifest};
-use crate::nearest;
 use crate::report::assemble;
 use crate::report::render::Locations;
 use crate::runner::{Cases, Plan, Planned};
+use crate::{nearest, shown};
 
 const EXAMPLE: &str = "\
 Example:
@@ -94,12 +94,13 @@ impl Selection {
     fn check(&self, manifest: &Manifest) -> Result<()> {
         let ids = || manifest.cases.iter().map(|case| case.id.as_str());
         if let Some(id) = self.id.iter().find(|id| !ids().any(|known| known == *id)) {
-            let hint = nearest::hint(id, ids());
-            return Err(Error::usage(format!("--case: the manifest has no case \"{id}\"{hint}")));
+            let hint = nearest::choices(id, ids());
+            return Err(Error::usage(format!("--case: the manifest has no case \"{}\"{hint}", shown::word(id))));
         }
         let kinds = || manifest.cases.iter().map(|case| case.kind.as_str());
         if let Some(kind) = self.kind.iter().find(|kind| !kinds().any(|known| known == *kind)) {
-            let hint = nearest::hint(kind, kinds());
+            let hint = nearest::choices(kind, kinds());
+            let kind = shown::word(kind);
             return Err(Error::usage(format!("--probe: the manifest has no case of kind \"{kind}\"{hint}")));
         }
         if !manifest.cases.iter().any(|case| self.holds(case)) {

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::{Access, COMMON_FIELDS, Case, DEFAULT_TIMEOUT_MS, MAX_DESCRIPTION, Manifest, TIMEOUT_MS, VERSION};
 use crate::error::{Error, Result};
-use crate::nearest;
 use crate::notation::{At, DOCUMENT_LIMIT, Document, Kind, Notation, read_text};
 use crate::probes::{self, Digest};
 use crate::report::canonical;
+use crate::{nearest, shown};
 
 /// The files that are looked for where none is named.
 pub const DEFAULT_FILES: [&str; 3] = ["mcp-eval.manifest.json", "mcp-eval.manifest.yaml", "mcp-eval.manifest.yml"];
@@ -111,7 +111,7 @@ impl Draft {
     /// A usage error about the first case of a kind that is not loaded; `known` are those that could be.
     pub fn unknown<'a>(&self, kind: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Error {
         let sentence = {
-            let list = known.clone().into_iter().collect::<Vec<_>>().join(", ");
+            let list = known.clone().into_iter().map(shown::word).collect::<Vec<_>>().join(", ");
             format!("there is no kind of this name{}; known kinds: {list}", nearest::hint(kind, known))
         };
         let place = || -> Result<Option<At<'_>>> {
@@ -194,7 +194,7 @@ impl Draft {
                 };
                 let name = sandbox.text()?;
                 if !self.sandboxes.contains(name) {
-                    let hint = nearest::hint(name, self.sandboxes.iter().map(String::as_str));
+                    let hint = nearest::choices(name, self.sandboxes.iter().map(String::as_str));
                     return Err(sandbox.fault(format!("the manifest declares no sandbox of this name{hint}")));
                 }
                 Ok((Access::Mutating, Some(name.to_owned())))

@@ -102,7 +102,7 @@ impl Fields {
                     let under = children(&parts, key);
                     if under.is_empty() && (depth == 0 || is_closed(&parts)) {
                         let known = property_names(&parts).chain(skipped.iter().copied());
-                        return Err(child.fault(format!("unknown field{}", nearest::hint(key, known))));
+                        return Err(child.fault(format!("unknown field{}", nearest::choices(key, known))));
                     }
                     let is_required = parts.iter().any(|part| required(part).any(|name| name == key));
                     if is_null(&child) && !is_required && !under.is_empty() && !self.accepts_null(&under) {

@@ -275,7 +275,8 @@ fn partial(facts: &Facts<'_>, areas: Vec<AreaReport>) -> Partial {
     }
 }
 
-fn floor_gate(floors: &Floors, readiness: Option<&Readiness>) -> FloorGate {
+/// The floors held against what was measured.
+pub(super) fn floor_gate(floors: &Floors, readiness: Option<&Readiness>) -> FloorGate {
     let shortfalls = readiness.map(|readiness| {
         let score = floors.min_score.map(|floor| ("score", readiness.observed(floors.exclude_latency), floor));
         let areas = readiness.areas.iter().filter_map(|area| {

@@ -18,6 +18,7 @@ use super::read::{self, Vocabulary};
 use super::schema;
 use crate::error::{Error, Result};
 use crate::guidance::{self, Guidance};
+use crate::notation;
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +56,8 @@ impl Findings {
 /// # Errors
 /// A usage error with the place if the text is no JSON, repeats a name, or claims to be something else.
 pub fn check(name: &str, text: &str, vocabulary: &Vocabulary<'_>) -> Result<Findings> {
-    let document = tree::parse(text).map_err(|error| read::fault(name, "", &error))?;
+    let text = notation::without_mark(text);
+    let document = tree::parse(text).map_err(|error| read::fault(name, text, "", &error))?;
     let mut findings = Findings::default();
     let claim = document.get("schema").and_then(Value::as_str);
     match (&document, claim) {

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::guidance;
-use crate::nearest;
 use crate::outcome::{Level, NoVerdict};
 use crate::probes::Manifest;
+use crate::{nearest, shown};
 
 /// The command that gives reasons of its own.
 const GUIDANCE: &str = "guidance";
@@ -77,15 +77,17 @@ pub fn all<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Vec<Explana
     all
 }
 
-/// The explanation of one label.
-///
-/// # Errors
-/// A usage error with the nearest label.
-pub fn find<'a>(all: &'a [Explanation], label: &str) -> Result<&'a Explanation> {
-    all.iter().find(|explanation| explanation.reason == label).ok_or_else(|| {
-        let hint = nearest::hint(label, all.iter().map(|explanation| explanation.reason.as_str()));
-        Error::usage(format!("no component gives the reason \"{label}\"{hint}"))
-    })
+/// The explanation of one label, if there is one.
+pub fn find<'a>(all: &'a [Explanation], label: &str) -> Option<&'a Explanation> {
+    all.iter().find(|explanation| explanation.reason == label)
+}
+
+/// A usage error with the nearest of the reasons and of the `others` that can be explained.
+pub fn unknown(all: &[Explanation], others: &[String], label: &str) -> Error {
+    let reasons = all.iter().map(|explanation| explanation.reason.as_str());
+    let hint = nearest::choices(label, reasons.chain(others.iter().map(String::as_str)));
+    let label = shown::word(label);
+    Error::usage(format!("no reason, area or kind is called \"{label}\"{hint}; mcpeval explain lists the reasons"))
 }
 
 /// Explanations for people, one after another.
@@ -194,12 +196,18 @@ mod tests {
     #[test]
     fn a_miss_names_the_nearest() {
         let all = all(&battery());
-        let fault = find(&all, "coverage-skiped").unwrap_err();
-        assert_eq!(fault.exit_code(), 2);
-        assert_eq!(
-            fault.to_string(),
-            "no component gives the reason \"coverage-skiped\"; the nearest is \"coverage-skipped\""
-        );
+        assert_eq!(find(&all, "coverage-skiped"), None);
+        let fault = |label: &str| unknown(&all, &["latency-budget".to_owned()], label);
+        assert_eq!(fault("coverage-skiped").exit_code(), 2);
+        for (label, nearest) in [("coverage-skiped", "coverage-skipped"), ("latency-bugdet", "latency-budget")] {
+            assert_eq!(
+                fault(label).to_string(),
+                format!(
+                    "no reason, area or kind is called \"{label}\"; the nearest is \"{nearest}\"; mcpeval explain lists the reasons"
+                )
+            );
+        }
+        assert!(fault(&"x".repeat(100_000)).to_string().len() < 1000);
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod check;
 pub mod compare;
 pub mod contract;
 pub mod corpus;
+pub mod describe;
 pub mod diff;
 pub mod document;
 pub mod explain;

@@ -3,6 +3,7 @@
 
 pub(crate) mod fields;
 mod legacy;
+mod sums;
 mod vocabulary;
 
 use std::fmt::Write as _;
@@ -13,7 +14,8 @@ use serde_path_to_error::Segment;
 
 use super::document::{EARLIER_SCHEMA, Report, SCHEMA};
 use crate::error::{Error, Result};
-use crate::notation;
+use crate::notation::{self, json};
+use crate::shown;
 
 pub use vocabulary::Vocabulary;
 
@@ -41,12 +43,16 @@ pub fn source(path: &Path) -> Result<(String, String)> {
 /// # Errors
 /// A usage error with line and column or a JSON Pointer.
 pub fn report(name: &str, text: &str, vocabulary: &Vocabulary<'_>) -> Result<Report> {
+    let text = notation::without_mark(text);
     let report = match schema(name, text)?.as_str() {
         SCHEMA => parse::<Report>(name, text)?,
         EARLIER_SCHEMA => parse::<legacy::Document>(name, text)?.into_report(vocabulary),
         _ => return Err(Error::usage(format!("{name}: /schema: must be \"{SCHEMA}\" or \"{EARLIER_SCHEMA}\""))),
     };
-    vocabulary.check(&report).map_err(|(pointer, what)| Error::usage(format!("{name}: {pointer}: {what}")))?;
+    vocabulary
+        .check(&report)
+        .and_then(|()| sums::check(&report))
+        .map_err(|(pointer, what)| Error::usage(format!("{name}: {}: {what}", shown::pointer(&pointer))))?;
     Ok(report)
 }
 
@@ -88,22 +94,23 @@ fn parse<'a, T: Deserialize<'a>>(name: &str, text: &'a str) -> Result<T> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let pointer = pointer(error.path());
-        fault(name, &pointer, error.inner())
+        fault(name, text, &pointer, error.inner())
     })?;
-    reader.end().map_err(|error| fault(name, "", &error))?;
+    reader.end().map_err(|error| fault(name, text, "", &error))?;
     Ok(value)
 }
 
 /// A sentence about an error of the reader, its place as exactly as it is known.
-pub(super) fn fault(name: &str, pointer: &str, error: &serde_json::Error) -> Error {
-    let (line, column) = (error.line(), error.column());
+pub(super) fn fault(name: &str, text: &str, pointer: &str, error: &serde_json::Error) -> Error {
+    let place = json::place(text, error);
+    if !error.is_data() {
+        let steps = json::way(text, json::offset(text, error)).into_iter().take_while(|key| is_shown(key));
+        let pointer: String = steps.map(|key| format!("/{}", step(&key))).collect();
+        return notation::fault(name, place, &pointer, json::sentence(text, error));
+    }
     let words = error.to_string();
     let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
-    if !error.is_data() {
-        return Error::usage(format!("{name}:{line}:{column}: {words}"));
-    }
-    let pointer = if pointer.is_empty() { "the document" } else { pointer };
-    Error::usage(format!("{name}:{line}:{column}: {pointer}: {}", plain(words)))
+    notation::fault(name, place, pointer, &plain(words))
 }
 
 /// What serde says of a value, without the value, in words for whoever looks at the document.
@@ -132,8 +139,7 @@ fn plain(words: &str) -> String {
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut pointer = String::new();
     for segment in path {
-        if matches!(segment, Segment::Map { key } if key.len() > LONGEST_NAME || !key.bytes().all(|byte| byte.is_ascii_graphic()))
-        {
+        if matches!(segment, Segment::Map { key } if !is_shown(key)) {
             break;
         }
         // Writing to a string cannot fail.
@@ -144,6 +150,11 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         };
     }
     pointer
+}
+
+/// Whether a member's name may be that of a document, and is no free text.
+pub(super) fn is_shown(name: &str) -> bool {
+    name.len() <= LONGEST_NAME && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// One step of a JSON Pointer.

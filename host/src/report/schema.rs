@@ -15,9 +15,9 @@ use super::words::Grammar as _;
 use super::{canonical, corpus};
 use crate::error::{Error, Result};
 use crate::manifest;
-use crate::nearest;
 use crate::probes::Manifest;
 use crate::standard;
+use crate::{nearest, shown};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -94,8 +94,8 @@ impl Document {
     /// A usage error with the nearest name.
     pub fn named(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|document| document.name() == name).ok_or_else(|| {
-            let hint = nearest::hint(name, Self::ALL.map(Self::name));
-            Error::usage(format!("there is no schema \"{name}\"{hint}"))
+            let hint = nearest::choices(name, Self::ALL.map(Self::name));
+            Error::usage(format!("there is no schema \"{}\"{hint}", shown::word(name)))
         })
     }
 

@@ -10,12 +10,12 @@ use super::{BatteryRun, CaseRun, Cases, Evaluation, Plan, Progress, battery, cas
 use crate::error::{Error, Result};
 use crate::guest::{self, Engine};
 use crate::ledger::{self, Ledger};
-use crate::nearest;
 use crate::outcome::RunRecord;
 use crate::probes::{Loaded, Manifest, Power};
 use crate::services::schema;
 use crate::session::catalog::Catalog;
 use crate::session::{Context, Fault, Policy, Session, object};
+use crate::{nearest, shown};
 
 /// Progress goes here; called from any thread.
 pub type Sink = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -223,8 +223,8 @@ pub(crate) fn check_listed(tool: &str, catalog: &Catalog, place: &str) -> Result
         return Ok(());
     }
     let names = catalog.entries.iter().map(|entry| entry.label.as_str());
-    let hint = nearest::hint(tool, names);
-    Err(Error::usage(format!("{place}: the server lists no tool \"{tool}\"{hint}")))
+    let hint = nearest::choices(tool, names);
+    Err(Error::usage(format!("{place}: the server lists no tool \"{}\"{hint}", shown::word(tool))))
 }
 
 /// Every tool of the operator's arguments is listed, callable and satisfied. Values are never quoted.

@@ -14,13 +14,13 @@ use super::label;
 use crate::arguments::Arguments;
 use crate::config::{self, MAX_LANES};
 use crate::error::{Error, Result};
-use crate::nearest;
 use crate::report::assemble::Floors;
 use crate::report::corpus::Corpus;
 use crate::report::document::Label;
 use crate::runner::Profile;
 use crate::runner::site::CALL_TIMEOUT_MS;
 use crate::standard::Standard;
+use crate::{nearest, shown};
 
 /// Valid calls per tool.
 const REPEATS: u32 = 3;
@@ -114,7 +114,8 @@ impl FloorOptions {
         for (area, floor) in &self.min_area {
             let names = || standard.areas.iter().map(|area| area.name.as_str());
             if !names().any(|name| name == area) {
-                let hint = nearest::hint(area, names());
+                let hint = nearest::choices(area, names());
+                let area = shown::word(area);
                 return Err(Error::usage(format!("--min-area: {} has no area \"{area}\"{hint}", standard.label)));
             }
             if min_areas.insert(area.clone(), *floor).is_some() {

@@ -15,11 +15,11 @@ use super::label;
 use crate::config::{self, Reach, is_token, is_variable};
 use crate::demo::Fault;
 use crate::error::{Error, Result};
-use crate::nearest;
 use crate::report::document::Label;
 use crate::runner::Target;
 use crate::wire::http::Endpoint;
 use crate::wire::launch::Launch;
+use crate::{nearest, shown};
 
 /// The `Authorization` value of the one HTTP target.
 const AUTHORIZATION: &str = "MCPEVAL_HTTP_AUTHORIZATION";
@@ -294,8 +294,9 @@ impl DemoOptions {
 /// The demo's fault of that name.
 pub(in crate::cli) fn fault(name: &str) -> Result<Fault> {
     Fault::from_name(name).ok_or_else(|| {
-        let hint = nearest::hint(name, Fault::ALL.iter().map(|fault| fault.name()));
-        Error::usage(format!("--broken: the demo has no fault \"{name}\"{hint}"))
+        let hint = nearest::choices(name, Fault::ALL.iter().map(|fault| fault.name()));
+        let name = shown::word(name);
+        Error::usage(format!("--broken: the demo has no fault \"{name}\"{hint}; --list-broken names all"))
     })
 }
 

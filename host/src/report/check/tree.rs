@@ -7,7 +7,7 @@ use regex::Regex;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::super::read::step;
+use super::super::read::{is_shown, step};
 use super::Findings;
 
 /// A string that nothing allows in its place.
@@ -16,8 +16,6 @@ const FREE_TEXT: &str = "this string is of no class that may be shared";
 const UNKNOWN_MEMBER: &str = "no document of this kind has this member";
 /// A member whose name does not keep its grammar.
 const UNKNOWN_NAME: &str = "a member's name is of no class that may be shared";
-/// Bytes of a name that is shown in a pointer.
-const LONGEST_NAME: usize = 128;
 
 /// A JSON text in which no object has a name twice: a reader that keeps one of two values would hide the other.
 pub(super) fn parse(text: &str) -> Result<Value, serde_json::Error> {
@@ -155,7 +153,7 @@ impl<'a> Walk<'a> {
             }
         }
         // A name may be as free as any text, and is then not shown.
-        if name.len() <= LONGEST_NAME && name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if is_shown(name) {
             pointer.push('/');
             pointer.push_str(&step(name));
         } else {

@@ -13,6 +13,7 @@ use crate::standard::RESERVED_PREFIX;
 
 const REASON: &str = "its component declares no such reason";
 const HINT: &str = "this is not the hint of the reason";
+const HINT_UNKNOWN: &str = "its component is not loaded, so that nothing proves this text; load it with --component";
 const CHECK: &str = "its component declares no such check";
 const METRIC: &str = "its component declares no such measurement";
 const WORD: &str = "its component declares no such word";
@@ -200,7 +201,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A hint is the text of its reason and nothing else. That of a component which is not loaded cannot be compared.
+    /// A hint is the text of its reason and nothing else. One of a component that is not loaded may be any text.
     fn reason_and_hint(&mut self, value: &Value, manifest: Option<&Manifest>, pointer: &str) {
         let reason = text(value, "reason");
         if let Some(reason) = reason {
@@ -209,11 +210,9 @@ impl<'a> Words<'a> {
         let Some(hint) = text(value, "hint") else { return };
         let hosts = reason.and_then(NoVerdict::from_label).map(NoVerdict::hint);
         let declared = hosts.or_else(|| manifest?.hint(reason?));
-        match (declared, manifest, reason) {
-            (Some(declared), ..) if declared == hint => {}
-            (None, None, Some(reason)) if Reason::parse(reason).is_some() => {
-                self.findings.unknown.insert(format!("the hint of {reason}"));
-            }
+        match (declared, manifest) {
+            (Some(declared), _) if declared == hint => {}
+            (None, None) => self.findings.breaks(format!("{pointer}/hint"), HINT_UNKNOWN),
             _ => self.findings.breaks(format!("{pointer}/hint"), HINT),
         }
     }

@@ -9,7 +9,7 @@ use crate::probes::Manifest;
 use crate::standard::RESERVED_PREFIX;
 
 /// Where a report is wrong, as a JSON Pointer, and how.
-type Fault = (String, String);
+pub(super) type Fault = (String, String);
 
 /// What components can say.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +92,7 @@ impl<'a> Vocabulary<'a> {
             return Ok(());
         }
         let Some(manifest) = self.kind(kind) else {
-            let hint = nearest::hint(kind, sorted(&self.kinds));
+            let hint = nearest::choices(kind, sorted(&self.kinds));
             return Err(("probe".to_owned(), format!("is no built-in kind{hint}")));
         };
         match case.reason.as_ref().map(super::super::words::Reason::as_str) {
@@ -119,7 +119,7 @@ impl<'a> Vocabulary<'a> {
     }
 
     fn unknown_area(&self, name: &str) -> String {
-        format!("is no area of our standards{}", nearest::hint(name, sorted(&self.areas)))
+        format!("is no area of our standards{}", nearest::choices(name, sorted(&self.areas)))
     }
 }
 
