@@ -52,13 +52,12 @@ for (const file of pages) {
     for (const width of widths) {
       await checked.setViewport({ width, height: 800 });
       await checked.screenshot({ path: join(folder, `${name}-${scheme}-${width}.png`), fullPage: true });
-      const sizes = await checked.evaluate(() => {
-        const { scrollWidth, clientWidth } = document.documentElement;
-        return { scrollWidth, clientWidth };
-      });
-      if (sizes.scrollWidth !== sizes.clientWidth) {
-        seen.overflowing.push(`${scheme}: ${sizes.scrollWidth} of ${sizes.clientWidth}`);
-      }
+      const wide = await checked.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll("section")]
+          .filter((element) => element.scrollWidth !== element.clientWidth)
+          .map((element) => `${element.tagName} ${element.scrollWidth} of ${element.clientWidth}`),
+      );
+      seen.overflowing.push(...wide.map((element) => `${scheme} at ${width}: ${element}`));
     }
     await checked.setViewport({ width: widths[0], height: 800 });
     for (const violation of (await checked.evaluate(() => globalThis.axe.run(document))).violations) {
