@@ -1,6 +1,6 @@
 // Opens pages in headless Chromium and says what is wrong with them, as JSON on standard output:
 //   node page.mjs CHROMIUM FOLDER PAGE...
-// FOLDER gets screenshots (light, dark, narrow) and a print of every page. Needs puppeteer-core and axe-core beside it.
+// FOLDER gets screenshots (light, dark, narrow, and of several widths with all details open) and a print of every page. Needs puppeteer-core and axe-core beside it.
 import { createRequire } from "node:module";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,13 +9,15 @@ const require = createRequire(join(process.env.NODE_MODULES_OF ?? process.cwd(),
 const puppeteer = require("puppeteer-core");
 const axe = require.resolve("axe-core/axe.min.js");
 
+// Widths of a phone, a small phone, half a screen, a screen.
+const widths = [400, 320, 800, 1400];
 const [chromium, folder, ...pages] = process.argv.slice(2);
 const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
 const found = {};
 for (const file of pages) {
   const url = pathToFileURL(file).href;
   const name = basename(file, ".html");
-  const seen = { requests: [], console: [], violations: [], unreached: [] };
+  const seen = { requests: [], console: [], violations: [], unreached: [], overflowing: [] };
   for (const scheme of ["light", "dark"]) {
     const page = await browser.newPage();
     page.on("request", (request) => request.url() === url || seen.requests.push(request.url()));
@@ -47,6 +49,21 @@ for (const file of pages) {
     for (const violation of violations) {
       seen.violations.push(`${scheme}: ${violation.id}: ${violation.nodes[0]?.html} (${violation.nodes.length})`);
     }
+    for (const width of widths) {
+      await checked.setViewport({ width, height: 800 });
+      await checked.screenshot({ path: join(folder, `${name}-${scheme}-${width}.png`), fullPage: true });
+      const wide = await checked.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll("section")]
+          .filter((element) => element.scrollWidth !== element.clientWidth)
+          .map((element) => `${element.tagName} ${element.scrollWidth} of ${element.clientWidth}`),
+      );
+      seen.overflowing.push(...wide.map((element) => `${scheme} at ${width}: ${element}`));
+    }
+    await checked.setViewport({ width: widths[0], height: 800 });
+    for (const violation of (await checked.evaluate(() => globalThis.axe.run(document))).violations) {
+      seen.violations.push(`${scheme}, narrow: ${violation.id}: ${violation.nodes[0]?.html} (${violation.nodes.length})`);
+    }
+    await checked.setViewport({ width: 1000, height: 800 });
     if (scheme === "light") {
       const wanted = await checked.evaluate(() => {
         const all = [...document.querySelectorAll("summary, a[href], [tabindex='0']")];

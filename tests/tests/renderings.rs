@@ -269,7 +269,7 @@ fn pages_ask_for_nothing_and_are_accessible() {
     let found: Value = serde_json::from_str(&finish(command)).expect("JSON");
     for name in pages {
         let page = &found[name];
-        for what in ["requests", "console", "violations", "unreached"] {
+        for what in ["requests", "console", "violations", "unreached", "overflowing"] {
             assert_eq!(page[what], json!([]), "{name}: {what}");
         }
         let headings: Vec<u64> =

@@ -11,7 +11,7 @@ use clap_complete::engine::ArgValueCompleter;
 use futures_util::future::try_join_all;
 
 use super::battery::Components;
-use super::options::{BatteryOptions, ComponentOptions, RunLogOptions, Terms, label, startup_timeout, targets};
+use super::options::{BatteryOptions, ComponentOptions, RunLogOptions, Terms, label, server_command, startup_timeout, targets};
 use super::probe::{CaseOptions, Selection};
 use super::settings::Settings;
 use super::{console, evaluation, progress, signals};
@@ -202,6 +202,9 @@ impl Compare {
             let lines = evaluation.log.iter().chain(&assembled.breaches);
             private.extend(lines.map(|line| format!("{endpoint}: {line}")));
             tell(&endpoint, evaluation, &assembled);
+            if endpoint.as_str() == COMMAND_LABEL {
+                evaluation::tip(settings, evaluation);
+            }
             entries.push(Entry { endpoint, report: assembled.report });
         }
         evaluation::keep_private(settings, run_log, &private)?;
@@ -249,7 +252,7 @@ impl Compare {
             };
             targets.push((label, target.map_err(|error| error.about("--endpoint"))?, named));
         }
-        if let Some((program, args)) = self.reach.command.split_first() {
+        if let Some((program, args)) = server_command(&self.reach.command)? {
             let launch = Launch {
                 program: program.clone(),
                 args: args.to_vec(),

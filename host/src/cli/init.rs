@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::battery::Components;
 use super::components::ListFormat;
-use super::console;
 use super::options::{ComponentOptions, RunLogOptions, TargetOptions, label};
 use super::settings::Settings;
 use super::visit::Visit;
+use super::{advice, console};
 use crate::arguments::Arguments;
 use crate::error::{Error, Result};
 use crate::manifest::document::DEFAULT_FILES;
@@ -66,7 +66,7 @@ struct ScaffoldOptions {
     /// Consider only this tool; it must be listed; repeatable
     #[arg(long, value_name = "NAME", value_parser = label)]
     tool: Vec<Label>,
-    /// Arguments per tool, a JSON or YAML object of at most 1 MiB
+    /// Arguments per tool, a JSON or YAML object of at most 1 MiB [default: the target's, else built from schemas]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     arguments: Option<PathBuf>,
     /// Say what would be called, call nothing and write nothing
@@ -145,6 +145,12 @@ impl Init {
             ListFormat::Json => document(&found),
         };
         output::stdout(text.as_bytes())?;
+        if !settings.quiet {
+            let default = advice::default_file(named.and_then(|named| named.manifest.as_deref()));
+            for line in advice::lines(&found, &path, default, &self.target.spelled()) {
+                console::note(&line);
+            }
+        }
         Ok(0)
     }
 }

@@ -1,5 +1,6 @@
 //! Commands, options, help. One file per group of commands; what they do lives elsewhere.
 
+mod advice;
 mod battery;
 mod compare;
 mod components;
@@ -17,6 +18,7 @@ mod score;
 mod settings;
 mod shell;
 mod signals;
+mod usage;
 mod visit;
 
 use std::ffi::OsString;
@@ -45,7 +47,7 @@ Exit codes:
 
 /// Scores MCP servers, gates them in CI, and tells what to fix.
 #[derive(Debug, Parser)]
-#[command(name = "mcpeval", bin_name = "mcpeval", version, after_help = EXAMPLE, max_term_width = 120)]
+#[command(name = "mcpeval", bin_name = "mcpeval", version, propagate_version = true, after_help = EXAMPLE, max_term_width = 120)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -122,19 +124,21 @@ pub fn main() -> ExitCode {
     }
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let command = Cli::command().color(console::early_choice(&arguments));
-    let forgets_dashes = arguments.iter().any(|argument| argument == "score") && !arguments.iter().any(|a| a == "--");
-    let cli = match command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let definitions = || {
+        let mut root = Cli::command();
+        root.build();
+        root
+    };
+    let cli = match command.try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
+            let error = usage::explained(error, &definitions(), &arguments);
             // Help goes to stdout, whose reader may have gone; neither stream is worth failing for.
             _ = error.print();
-            if forgets_dashes && error.kind() == clap::error::ErrorKind::UnknownArgument {
-                console::note("tip: the server's command stands after --, as in: mcpeval score -- node dist/index.js");
-            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match run(cli) {
+    match run(cli, usage::misplaced(&definitions(), &arguments)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             console::error(&error);
@@ -143,12 +147,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<u8> {
-    let settings = match cli.command {
+fn run(cli: Cli, misplaced: Option<String>) -> Result<u8> {
+    let mut settings = match cli.command {
         // The first is a child of ours in a folder of somebody else.
         Command::Demo(_) | Command::Completions(_) | Command::Man(_) => Settings::without_file(&cli.global),
         _ => Settings::load(&cli.global)?,
     };
+    settings.misplaced = misplaced;
     console::set_colour(settings.color);
     console::start_log(&settings)?;
     match cli.command {

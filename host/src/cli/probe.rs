@@ -60,7 +60,7 @@ pub(super) struct CaseOptions {
     /// Manifest, JSON or YAML, of at most 1 MiB [default: the target's, else mcp-eval.manifest.json, .yaml or .yml]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     manifest: Option<PathBuf>,
-    /// Permit cases that declare themselves mutating
+    /// Permit cases whose access is mutating; without it they are refused
     #[arg(long)]
     allow_mutation: bool,
     /// Run no battery

@@ -27,6 +27,8 @@ pub(super) struct Settings {
     pub(super) home: Option<PathBuf>,
     /// What the configuration file says.
     pub(super) config: Config,
+    /// A tip for when the server does not start: options of ours that stand behind its command.
+    pub(super) misplaced: Option<String>,
 }
 
 impl Settings {
@@ -51,6 +53,7 @@ impl Settings {
             verbose: global.verbose,
             home: home.or_else(|| config.defaults.home.clone()).or_else(own),
             config,
+            misplaced: None,
         }
     }
 

@@ -35,6 +35,35 @@ fn every_command_shows_an_example_and_its_exit_codes() {
 }
 
 #[test]
+fn every_option_has_a_sentence_and_every_number_its_range() {
+    fn walk(command: &clap::Command) {
+        for argument in command.get_arguments() {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(' '), "{} {}: {help:?}", command.get_name(), argument.get_id());
+            let values = argument.get_value_names().unwrap_or_default();
+            if values.iter().any(|name| ["N", "MS", "SECONDS", "USD"].contains(&name.as_str())) {
+                let told = [" to ", " or more"].iter().any(|words| help.contains(words));
+                assert!(told, "{} {}: {help:?}", command.get_name(), argument.get_id());
+            }
+        }
+        command.get_subcommands().for_each(walk);
+    }
+    let mut command = Cli::command();
+    command.build();
+    walk(&command);
+}
+
+#[test]
+fn an_option_is_no_servers_command() {
+    for line in ["mcpeval score -- --min-readiness 80 node a.js", "mcpeval score -- -y node"] {
+        match score(line).run(&Settings { quiet: true, ..Settings::default() }) {
+            Err(Error::Usage(fault)) => assert!(fault.contains("put mcpeval's options before --"), "{line}: {fault}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn exactly_one_target_is_asked_for() {
     for line in [
         "mcpeval score",

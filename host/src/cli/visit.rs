@@ -52,6 +52,9 @@ impl Visit<'_> {
         if is_faulty {
             console::server_stderr(&left.stderr);
         }
+        if let (Err(Error::Unfinished(_)), Some(tip)) = (&left.outcome, &settings.misplaced) {
+            console::note(tip);
+        }
         left.outcome
     }
 }

@@ -31,7 +31,8 @@ fn page(page: &impl Template) -> Result<String> {
 struct ReportPage<'a> {
     version: &'static str,
     report: &'a Report,
-    result: CaseResult,
+    /// How the run ended, if anything was gated or has no verdict.
+    verdict: Option<CaseResult>,
     brief: bool,
     attention: Vec<CaseRow<'a>>,
     passing: Vec<CaseRow<'a>>,
@@ -137,7 +138,7 @@ impl<'a> ReportPage<'a> {
         Self {
             version: VERSION,
             report,
-            result: view::result(report),
+            verdict: view::verdict(report),
             brief: options.brief,
             attention,
             passing,
@@ -173,4 +174,38 @@ fn lists(case: &Case, full: bool) -> impl Iterator<Item = List<'_>> {
 fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).chain(['.']).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::assemble::{Floors, assemble};
+    use super::super::document::Label;
+    use super::super::markdown;
+    use super::super::tests_support::Example;
+    use super::*;
+    use crate::outcome::NoVerdict;
+
+    #[test]
+    fn a_verdict_is_shown_of_what_was_gated_or_not_measured() {
+        let report = |example: &Example, min_score: Option<u8>| {
+            let floors = Floors { min_score, ..Floors::default() };
+            assemble(&example.facts(), Label::new("shop").unwrap(), &floors).report
+        };
+        let shown = |report: &Report| {
+            let options = Options::default();
+            let page = render(report, &options).unwrap();
+            let heading = markdown::render(report, &options).lines().next().unwrap_or_default().to_owned();
+            let words = ["pass", "fail", "error"];
+            let word = words.into_iter().find(|word| page.contains(&format!(r#"<span class="pill big {word}">"#)));
+            let end = word.map(|word| format!(": {word}")).unwrap_or_default();
+            assert_eq!(heading, format!("# mcpeval: `shop`{end}"));
+            word
+        };
+        let good = Example::worked();
+        assert_eq!(shown(&report(&good, None)), None, "nothing was asked for");
+        assert_eq!(shown(&report(&good, Some(1))), Some("pass"));
+        assert_eq!(shown(&report(&good, Some(100))), Some("fail"));
+        let unfinished = Example { error: Some(NoVerdict::BudgetExceeded), ..Example::worked() };
+        assert_eq!(shown(&report(&unfinished, None)), Some("error"));
+    }
 }

@@ -68,7 +68,8 @@ impl Page {
     }
 
     fn report(&mut self, report: &Report, options: &Options) -> fmt::Result {
-        writeln!(self.out, "# mcpeval: {}: {}", code(&report.server), view::result(report).word())?;
+        let verdict = view::verdict(report).map(|verdict| format!(": {}", verdict.word())).unwrap_or_default();
+        writeln!(self.out, "# mcpeval: {}{verdict}", code(&report.server))?;
         self.readiness(report)?;
         self.losses(report, options)?;
         if let Some(gate) = &report.gate {

@@ -25,6 +25,14 @@ pub fn result(report: &Report) -> CaseResult {
     }
 }
 
+/// How a run ended, to be shown as its verdict; none of a run that asked for nothing, neither cases nor floors, and was
+/// measured: there `pass` would praise any score.
+pub fn verdict(report: &Report) -> Option<CaseResult> {
+    let result = result(report);
+    let is_gated = report.gate.is_some() || !report.cases.is_empty() || report.readiness_gate.is_some();
+    (is_gated || result != CaseResult::Pass).then_some(result)
+}
+
 /// The band of a score, as badges colour it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Band {

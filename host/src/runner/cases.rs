@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::guest;
 use crate::manifest::Access;
 use crate::outcome::{Ended, NoVerdict, RunRecord, Verdict};
-use crate::probes::Loaded;
+use crate::probes::{self, Loaded};
 use crate::session::catalog::{Catalog, ToolClass};
 use crate::session::{Fault, Policy, Session};
 
@@ -72,8 +72,8 @@ pub(super) fn check_access(
             let classes = catalog.entries.iter().filter(|entry| entry.label == *tool).map(|entry| entry.hinted);
             for class in classes {
                 let why = match class {
-                    ToolClass::Writer => "declares that it writes; use another, or make the case mutating",
-                    ToolClass::Invalid => "has an entry that cannot be used; mend it in the server",
+                    ToolClass::Writer => writer(component),
+                    ToolClass::Invalid => "has an entry that cannot be used; mend it in the server".to_owned(),
                     ToolClass::ReadOnly | ToolClass::Unannotated => continue,
                 };
                 return Err(Error::usage(format!("{place}: this case is read_only, and the tool \"{tool}\" {why}")));
@@ -81,6 +81,20 @@ pub(super) fn check_access(
         }
     }
     Ok(())
+}
+
+/// What to do about a read-only case that names a writer: not every kind has cases that may call one.
+fn writer(component: &Loaded) -> String {
+    let kind = &component.manifest.kind;
+    match component.manifest.access {
+        probes::Access::MayMutate => "declares that it writes; name another, or give the case access mutating and a \
+            sandbox, and run it with --allow-mutation"
+            .to_owned(),
+        probes::Access::ReadOnly => format!(
+            "declares that it writes; no option lets a case of kind {kind} call it: name another, or if it changes \
+             nothing, let the server declare readOnlyHint: true"
+        ),
+    }
 }
 
 /// Runs the cases in their order. The second value is why no conversation could be opened any more, if so.

@@ -37,7 +37,7 @@ pub(in crate::cli) struct BatteryOptions {
     /// Never call this tool; it must be listed; repeatable
     #[arg(long, value_name = "NAME", value_parser = label)]
     skip_tool: Vec<Label>,
-    /// Arguments per tool, a JSON or YAML object of at most 1 MiB
+    /// Arguments per tool, a JSON or YAML object of at most 1 MiB [default: the target's, else built from schemas]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     arguments: Option<PathBuf>,
     /// Another standard, TOML, JSON or YAML [default: mcpeval-standard/3]
@@ -88,10 +88,10 @@ impl BatteryOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Battery")]
 pub(in crate::cli) struct FloorOptions {
-    /// Least score, 0 to 100; below it the exit code is 1
+    /// Least score, 0 to 100; below it the exit code is 1 [default: no floor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=100))]
     min_readiness: Option<u8>,
-    /// Least score of an area, 0 to 100; repeatable, once per area
+    /// Least score of an area, 0 to 100; repeatable, once per area [default: no floor]
     #[arg(long, value_name = "AREA=N", value_parser = area_floor, add = ArgValueCompleter::new(areas))]
     min_area: Vec<(String, u8)>,
     /// Latency does not count towards the floors

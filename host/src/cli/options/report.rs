@@ -25,16 +25,16 @@ pub(in crate::cli) struct ReportOptions {
     /// One more rendering, F as for --format; repeatable
     #[arg(long, value_name = "F=FILE", value_parser = report)]
     report: Vec<(Format, PathBuf)>,
-    /// No hints
+    /// Leave out the hints that say what to change
     #[arg(long)]
     brief: bool,
-    /// Every tool, score and count of every loss
+    /// Show every tool, score and count of every loss, not only the first 8 of a group
     #[arg(long)]
     full: bool,
     /// Add measured times to text, junit and html; they are not share-safe
     #[arg(long)]
     timings: bool,
-    /// Price of a million tokens, to show what the catalog costs
+    /// Price of a million tokens in US dollars, 0 or more, to show what the catalog costs [default: not shown]
     #[arg(long, value_name = "USD", value_parser = price)]
     price_per_mtok: Option<f64>,
     /// File that sarif places results in where there is no manifest

@@ -63,6 +63,20 @@ pub(in crate::cli) struct TargetOptions {
     command: Vec<OsString>,
 }
 
+/// The program of a server's command and its arguments; none if no command is given.
+///
+/// # Errors
+/// A usage error if an option stands where the program should.
+pub(in crate::cli) fn server_command(command: &[OsString]) -> Result<Option<(&OsString, &[OsString])>> {
+    match command.split_first() {
+        Some((program, _)) if program.as_encoded_bytes().starts_with(b"-") => Err(Error::usage(
+            "after -- stands the server's command, and an option stands there instead; put mcpeval's options before --, \
+             and those of the server after the name of its program",
+        )),
+        split => Ok(split),
+    }
+}
+
 /// The parser of `--startup-timeout`.
 pub(in crate::cli) fn startup_timeout() -> impl clap::builder::TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(1..=i64::from(config::MAX_STARTUP_TIMEOUT))
@@ -103,7 +117,7 @@ impl TargetOptions {
     pub(in crate::cli) fn resolve<'a>(&self, settings: &'a Settings) -> Result<Chosen<'a>> {
         let named = self.target.as_deref().map(|name| settings.config.target(name)).transpose()?;
         let terms = Terms { settings, allow_remote_http: self.allow_remote_http, alone: true };
-        let target = match (named, &self.url, self.command.split_first()) {
+        let target = match (named, &self.url, server_command(&self.command)?) {
             (Some(named), ..) => self.adapted(terms, &named.reach)?,
             (None, Some(url), _) => terms.http(url, &self.headers()?, &BTreeMap::new())?,
             (None, None, Some((program, args))) => terms.command(Launch {
@@ -153,6 +167,15 @@ impl TargetOptions {
             startup_timeout: settings.startup_timeout(self.startup_timeout, None),
             named: None,
         })
+    }
+
+    /// The target as a command line names it; a command and its arguments may hold secrets and are not repeated.
+    pub(in crate::cli) fn spelled(&self) -> String {
+        match (&self.target, &self.url) {
+            (Some(name), _) => format!("--target {name}"),
+            (None, Some(_)) => "--url URL, with the same URL".to_owned(),
+            (None, None) => "-- CMD, with the same command".to_owned(),
+        }
     }
 
     fn label(&self, default: &str) -> Result<Label> {
@@ -274,7 +297,7 @@ pub(in crate::cli) struct DemoOptions {
     /// The demo server; its label is demo
     #[arg(long, conflicts_with_all = ["allow_remote_http", "header_env", "env", "cwd"])]
     pub(in crate::cli) demo: bool,
-    /// Give the demo server this fault; `mcpeval demo --list-broken` names them
+    /// Give the demo server this fault; `mcpeval demo --list-broken` names them [default: no fault]
     #[arg(long, value_name = "NAME", requires = "demo", conflicts_with_all = TargetOptions::CHOICE, add = ArgValueCompleter::new(faults))]
     broken: Option<String>,
 }
