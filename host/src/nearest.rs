@@ -38,12 +38,11 @@ pub fn choices<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> St
     names.extend(known.into_iter().filter(|name| seen.insert(*name)));
     let mut end = hint(wanted, names.iter().copied());
     match names.as_slice() {
-        [] => {}
         [only] if end.is_empty() => {
             end.push_str("; the only one is ");
             end.push_str(&shown::word(only));
         }
-        [_] => {}
+        [] | [_] => {}
         names if names.len() <= MAX_LISTED => {
             end.push_str("; there are ");
             end.push_str(&names.iter().map(|name| shown::word(name)).collect::<Vec<_>>().join(", "));

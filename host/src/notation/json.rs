@@ -120,7 +120,9 @@ pub fn way(text: &str, offset: usize) -> Vec<String> {
 
 fn pointer(text: &str, offset: usize) -> String {
     let mut pointer = String::new();
-    way(text, offset).iter().for_each(|step| shown::step(&mut pointer, step));
+    for step in &way(text, offset) {
+        shown::step(&mut pointer, step);
+    }
     pointer
 }
 

@@ -105,7 +105,7 @@ pub(super) fn fault(name: &str, text: &str, pointer: &str, error: &serde_json::E
     let place = json::place(text, error);
     if !error.is_data() {
         let steps = json::way(text, json::offset(text, error)).into_iter().take_while(|key| is_shown(key));
-        let pointer: String = steps.map(|key| format!("/{}", step(&key))).collect();
+        let pointer = steps.fold(String::new(), |pointer, key| pointer + "/" + &step(&key));
         return notation::fault(name, place, &pointer, json::sentence(text, error));
     }
     let words = error.to_string();

@@ -256,7 +256,7 @@ mod tests {
             (r#"{"destructiveHint":true,"destructiveHint":false,"readOnlyHint":true}"#, ToolClass::Writer),
             (r#"{"readOnlyHint":true,"readOnlyHint":1}"#, ToolClass::Unannotated),
             (r#"{"title":"\ud800","destructiveHint":true}"#, ToolClass::Writer),
-            (r#"[false,true]"#, ToolClass::Unannotated),
+            ("[false,true]", ToolClass::Unannotated),
             ("null", ToolClass::Unannotated),
         ] {
             assert_eq!(class([hints].into_iter()), expected, "{hints}");

@@ -139,16 +139,17 @@ impl Policy {
         if self.may_mutate {
             return self.skipped.contains(label).then_some(Denial::SkippedTool);
         }
-        self.verdict(label).unwrap_or(Some(Denial::UnlistedTool))
+        self.verdict(label, Some(Denial::UnlistedTool))
     }
 
-    /// What the first listing says of a name, made stricter by what later ones say; none if no listing has it.
-    fn verdict(&self, name: &str) -> Option<Option<Denial>> {
-        let known = self.verdicts.get(name).copied();
-        if known.flatten().is_none() && self.watch.declares(name) {
-            return Some(Some(Denial::TurnedTool));
+    /// What the first listing says of a name, made stricter by what later ones say; `unlisted` if no listing has it.
+    fn verdict(&self, name: &str, unlisted: Option<Denial>) -> Option<Denial> {
+        match self.verdicts.get(name).copied() {
+            Some(Some(denial)) => Some(denial),
+            Some(None) | None if self.watch.declares(name) => Some(Denial::TurnedTool),
+            Some(None) => None,
+            None => unlisted,
         }
-        known
     }
 
     /// Whether a request or notification of the session layer may be sent.
@@ -168,11 +169,8 @@ impl Policy {
     }
 
     fn permits_name(&self, name: &str) -> Result<(), Denial> {
-        match self.verdict(name) {
-            Some(verdict) => verdict.map_or(Ok(()), Err),
-            None if name.starts_with(RESERVED_PREFIX) => Ok(()),
-            None => Err(Denial::UnlistedTool),
-        }
+        let unlisted = (!name.starts_with(RESERVED_PREFIX)).then_some(Denial::UnlistedTool);
+        self.verdict(name, unlisted).map_or(Ok(()), Err)
     }
 
     /// Whether a whole frame below the protocol may be sent: a JSON object that calls a tool must do so strictly, on one
@@ -207,7 +205,7 @@ impl Policy {
         }
         for (_, value) in header("mcp-name") {
             let name = std::str::from_utf8(value).map_err(|_| Denial::InvalidTool)?;
-            if !self.may_mutate && self.verdict(name).flatten().is_some() {
+            if !self.may_mutate && self.verdict(name, None).is_some() {
                 return self.permits_name(name);
             }
             if name.starts_with("=?") {

@@ -145,7 +145,7 @@ mod tests {
     use crate::session::listing::read_entries;
 
     async fn catalog(entries: &[Value]) -> Catalog {
-        let raws = entries.iter().map(|entry| entry.to_string()).collect();
+        let raws = entries.iter().map(ToString::to_string).collect();
         let mut entries = read_entries(raws, 0).await;
         let mut known = HashSet::new();
         for entry in &mut entries {
