@@ -11,7 +11,9 @@ use clap_complete::engine::ArgValueCompleter;
 use futures_util::future::try_join_all;
 
 use super::battery::Components;
-use super::options::{BatteryOptions, ComponentOptions, RunLogOptions, Terms, label, server_command, startup_timeout, targets};
+use super::options::{
+    BatteryOptions, ComponentOptions, RunLogOptions, Terms, label, server_command, startup_timeout, targets,
+};
 use super::probe::{CaseOptions, Selection};
 use super::settings::Settings;
 use super::{console, evaluation, progress, signals};

@@ -171,7 +171,9 @@ mod tests {
     #[test]
     fn one_tip_fits_the_mistake() {
         let server = |command: &str| {
-            format!("the server's command and its options stand after --, as in: mcpeval {command} -- node dist/index.js")
+            format!(
+                "the server's command and its options stand after --, as in: mcpeval {command} -- node dist/index.js"
+            )
         };
         for (line, tip) in [
             ("mcpeval probe --manfest x -- server", "the nearest option is --manifest"),
