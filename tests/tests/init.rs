@@ -171,6 +171,37 @@ fn what_cannot_be_called_gets_no_case() {
 }
 
 #[test]
+fn what_is_left_out_and_what_comes_next_is_told() {
+    let place = Place::new(programs!());
+    let program = programs!().mcpeval;
+    let outcome = place.run(["init", "--", program, "demo", "--broken", "writers-only"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for words in [
+        "no tool could be verified, of 13 listed\n",
+        "left out, not-read-only: ",
+        "mcp-eval.manifest.json holds cases of the catalog and the protocol only, none that calls a tool\n",
+        "next: mcpeval probe -- CMD, with the same command\n",
+    ] {
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+    let outcome = place.on("init", &["--output", "own.yaml"], "unannotated");
+    for words in [
+        "left out, needs-attestation: odd_tool: ",
+        "left out, destructive: delete_item: ",
+        "next: mcpeval probe --manifest own.yaml -- CMD",
+    ] {
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+    assert!(!outcome.stderr.contains("no tool could"), "{}", outcome.stderr);
+    let quiet = place.on("init", &["--quiet", "--force"], "unannotated");
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
+    place
+        .file("mcpeval.toml", format!("[targets.shop]\ncommand = [{program:?}, \"demo\"]\nmanifest = \"shop.yaml\"\n"));
+    let outcome = place.run(["init", "--target", "shop"]);
+    assert!(outcome.stderr.ends_with("next: mcpeval probe --target shop\n"), "{}", outcome.stderr);
+}
+
+#[test]
 fn after_a_fault_the_next_tool_gets_a_fresh_session() {
     let place = Place::new(programs!());
     let outcome = place.on("init", &[], "faults-first");

@@ -101,7 +101,12 @@ fn everything_over_either_transport() {
     // It shows these two to clients that can be asked, and says of them that they write.
     for (id, tool) in [("asks-no-model", "trigger-sampling-request"), ("asks-no-user", "trigger-elicitation-request")] {
         let to = format!("id: {id}, access: read_only, tool: {tool}");
-        stdio.refuses(id, &format!("id: {id}, access: read_only, tool: echo"), &to, &[tool, "declares that it writes"]);
+        stdio.refuses(
+            id,
+            &format!("id: {id}, access: read_only, tool: echo"),
+            &to,
+            &[tool, "declares that it writes; no option lets"],
+        );
     }
 }
 

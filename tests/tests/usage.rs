@@ -49,7 +49,9 @@ fn options_that_the_server_got_are_told_only_if_it_does_not_start() {
     for command in ["score", "probe --manifest m.yaml --gate-only", "init", "guidance", "compare --target gone"] {
         let run = |server: &str| {
             let mut words: Vec<&str> = command.split(' ').collect();
-            words.extend(["--", programs!().server, server, "--startup-timeout", "3"]);
+            // The fixture takes no options; a shell drops them.
+            words.extend(["--", "sh", "-c", "exec \"$0\" \"$1\"", programs!().server, server]);
+            words.extend(["--startup-timeout", "3"]);
             place.run(words)
         };
         let outcome = run("exits-at-once");
