@@ -62,7 +62,7 @@ mod tests {
         for (text, words) in [
             (r#"{"search": "s3cret"}"#, "a:1:12: /search: must be an object"),
             (r#"["s3cret"]"#, "a:1:1: the document: must be an object"),
-            (r#"{"search": {"q": 1, "q": "s3cret"}}"#, "repeated key"),
+            (r#"{"search": {"q": 1, "q": "s3cret"}}"#, "a:1:21: /search/q: this key stands twice"),
         ] {
             let fault = parse(text, Notation::Json).unwrap_err().to_string();
             assert!(fault.contains(words) && !fault.contains("s3cret"), "{fault}");

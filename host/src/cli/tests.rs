@@ -109,11 +109,14 @@ fn floors_name_areas_of_the_standard_once() {
     for (line, words) in [
         (
             "mcpeval score --demo --min-area catalogue=3",
-            "--min-area: mcpeval-standard/3 has no area \"catalogue\"; the nearest is \"catalog\"",
+            "--min-area: mcpeval-standard/3 has no area \"catalogue\"; the nearest is \"catalog\"; there are protocol, catalog, context, error-honesty, reliability, coverage",
         ),
         ("mcpeval score --demo --min-area catalog=3 --min-area catalog=4", "--min-area catalog is given twice"),
         ("mcpeval score --demo --exclude-latency", "--exclude-latency needs a floor, --min-readiness or --min-area"),
-        ("mcpeval score --demo --broken slwo", "--broken: the demo has no fault \"slwo\"; the nearest is \"slow\""),
+        (
+            "mcpeval score --demo --broken slwo",
+            "--broken: the demo has no fault \"slwo\"; the nearest is \"slow\"; --list-broken names all",
+        ),
         ("mcpeval score --env =s3cret -- node", "--env wants KEY=VALUE, with a name before the sign"),
         (
             "mcpeval score --url http://127.0.0.1:1/ --header-env a:b=X",
@@ -125,7 +128,7 @@ fn floors_name_areas_of_the_standard_once() {
         ),
         (
             "mcpeval score --demo --grant area:catalogue=pipe",
-            "--grant: no component is loaded as \"area:catalogue\"; the nearest is \"area:catalog\"",
+            "--grant: no component is loaded as \"area:catalogue\"; the nearest is \"area:catalog\"; there are area:protocol, area:catalog, area:context, area:error-honesty, area:reliability, area:coverage",
         ),
     ] {
         match run(line) {
@@ -185,6 +188,7 @@ fn stored_documents_are_rendered_and_compared() {
     let base = base.replace("DIGEST", &digest);
     let failed = base
         .replace("\"passed\": true", "\"passed\": false")
+        .replace("\"gate\": {\"passed\": 1", "\"gate\": {\"passed\": 0")
         .replace("\"reason\": null, \"hint\": null", "\"reason\": \"acme.differs\", \"hint\": \"Echo it.\"");
     let errored = failed.replace("acme.differs", "transport-closed");
     for (name, text) in [
@@ -222,7 +226,7 @@ fn stored_documents_are_rendered_and_compared() {
     }
     assert_eq!(
         run("mcpeval report @failed").1,
-        "a acme.echo fail attempts=1 reason=acme.differs\n    Echo it.\nshop gate 1/1\n"
+        "a acme.echo fail attempts=1 reason=acme.differs\n    Echo it.\nshop gate 0/1\n"
     );
     assert!(run("mcpeval diff @base @failed").1.starts_with("a acme.echo regressed reason=acme.differs\n"));
     let document: serde_json::Value = serde_json::from_str(&run("mcpeval diff @base @failed --format json").1).unwrap();

@@ -139,8 +139,11 @@ fn mistakes_are_told_with_place_and_nearest_key() {
 #[test]
 fn an_unknown_target_is_told_with_those_that_are_known() {
     let words = |text: &str, name: &str| read(text).unwrap().target(name).unwrap_err().to_string();
-    assert_eq!(words(WHOLE, "shpo"), "--target: there is no target \"shpo\"; the nearest is \"shop\"");
-    assert_eq!(words(WHOLE, "zzz"), "--target: there is no target \"zzz\"; known are cloud, shop");
+    assert_eq!(
+        words(WHOLE, "shpo"),
+        "--target: there is no target \"shpo\"; the nearest is \"shop\"; there are cloud, shop"
+    );
+    assert_eq!(words(WHOLE, "zzz"), "--target: there is no target \"zzz\"; there are cloud, shop");
     assert!(words("", "shop").contains("no target is configured"));
 }
 

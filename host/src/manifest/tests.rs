@@ -198,8 +198,8 @@ fn mistakes_outside_of_cases_are_found_too() {
             "version: 1\nprobes:\n- {probe: bare, id: a, access: read_only}\n- {probe: bare, id: a, access: read_only}",
             "m:4:21: /probes/1/id: another case has this id, on line 3",
         ),
-        ("version: 1\nversion: 1\nprobes: [{}]", "a key is given twice"),
-        ("version: 1\n---\nversion: 1", "more than one document"),
+        ("version: 1\nversion: 1\nprobes: [{}]", "m:2:1: /version: this key stands twice"),
+        ("version: 1\n---\nversion: 1", "m:3:1: the document: a second document begins here"),
         ("version: !!int 1\nprobes: !custom [{}]", "m:"),
         (
             "a: &a [x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c]\ne: [*d, *d, *d, *d, *d, *d]",

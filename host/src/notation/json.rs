@@ -8,7 +8,7 @@ use super::{DEPTH_LIMIT, Fault, Kind, Mark, Node, Place};
 use crate::shown;
 
 /// Sentences for what the reader says, by what its words begin with.
-const SENTENCES: [(&str, &str); 19] = [
+const SENTENCES: [(&str, &str); 18] = [
     (REPEATED, "this key stands twice in its object; keep one"),
     ("EOF while parsing a list", "the text ends inside an array; close it with ]"),
     ("EOF while parsing an object", "the text ends inside an object; close it with }"),
@@ -25,18 +25,16 @@ const SENTENCES: [(&str, &str); 19] = [
     ("invalid escape", "a backslash here begins no escape of JSON; write two for a backslash itself"),
     ("invalid number", "this number has a form that JSON lacks; write it like 12, -1.5 or 2e3"),
     ("number out of range", "this number is too large to be held; write a smaller one"),
-    (
-        "control character",
-        "a line break or control character stands in a string; write its escape, \\n for a line break",
-    ),
+    (CONTROL, "a line break or control character stands in a string; write its escape, \\n for a line break"),
     ("key must be a string", "a key must stand in double quotes; add them"),
-    ("trailing comma", "a comma stands before the closing bracket; remove it"),
     ("trailing characters", "something follows the end of the document; remove it"),
     ("recursion limit exceeded", "nested too deeply; flatten it"),
     ("EOF", "the text ends too early; complete it"),
 ];
 /// The one fault of our own among those of JSON's reader.
 const REPEATED: &str = "repeated key";
+/// How the reader begins what it says of a raw control character in a string.
+const CONTROL: &str = "control character";
 /// What a wrong `\u` escape is called, in whatever words the reader finds for it.
 const ESCAPE: &str = "an escape that begins with \\u is no character; write the character itself";
 
@@ -44,6 +42,10 @@ const ESCAPE: &str = "an escape that begins with \\u is no character; write the 
 pub fn sentence(text: &str, error: &serde_json::Error) -> &'static str {
     if text.trim().is_empty() {
         return "the document is empty; write a JSON value";
+    }
+    let (before, after) = text.split_at_checked(offset(text, error)).unwrap_or_default();
+    if before.trim_end().ends_with(',') && after.starts_with(['}', ']']) {
+        return "a comma stands before the closing bracket; remove it";
     }
     let words = error.to_string();
     let known = SENTENCES.iter().find(|(start, _)| words.starts_with(start));
@@ -56,7 +58,9 @@ pub fn offset(text: &str, error: &serde_json::Error) -> usize {
         return text.trim_end().len();
     }
     let line: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-    let mut at = (line + error.column().saturating_sub(1)).min(text.len());
+    // Of most faults it has read the byte that is wrong, of this one all before it.
+    let read = usize::from(!error.to_string().starts_with(CONTROL));
+    let mut at = (line + error.column().saturating_sub(read)).min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
     }

@@ -470,6 +470,11 @@ mod tests {
         let corpus = json!({"schema": corpus::SCHEMA, "entries": [{"server": "a", "standard": "a/1", "score": 1,
             "measurement_profile": profile, "catalog_tokens": 3}]});
         assert!(jsonschema::draft202012::new(&Document::Corpus.schema(&[])).unwrap().is_valid(&corpus));
-        assert!(Document::named("repotr").unwrap_err().to_string().ends_with("the nearest is \"report\""));
+        assert!(
+            Document::named("repotr")
+                .unwrap_err()
+                .to_string()
+                .contains("the nearest is \"report\"; there are manifest, report")
+        );
     }
 }

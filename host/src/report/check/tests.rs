@@ -4,6 +4,7 @@ use super::super::assemble::{Floors, assemble};
 use super::super::document::Label;
 use super::super::tests_support::{Example, battery, kind, measuring};
 use super::*;
+use crate::outcome::NoVerdict;
 use crate::probes::{Manifest, Metric};
 
 const SECRET: &str = "S3CRET free text";
@@ -174,24 +175,22 @@ fn labels_of_components_that_are_not_loaded_are_listed() {
     report["readiness"]["standard"] = json!("acme/1");
     report["readiness"]["areas"][0] = json!({"name": "licence", "weight": 1, "score": 1, "measurements": {"files": 1}, "checks": [
         {"id": "licence.file", "tool": null, "score": 0, "observed": null, "reason": "acme.none", "hint": "Add one."}]});
+    let hints = ["/cases/0/hint", "/readiness/areas/0/checks/0/hint"];
     let found = findings(&report);
-    assert_eq!(found.broken, BTreeMap::new());
-    for label in [
-        "acme.echo",
-        "acme.differs",
-        "the hint of acme.differs",
-        "licence",
-        "licence.file",
-        "acme.none",
-        "files",
-        "latency_ms",
-    ] {
+    assert_eq!(broken(&report), hints, "nothing proves a text whose component is not loaded");
+    assert!(found.text().contains("broken /cases/0/hint: its component is not loaded"), "{}", found.text());
+    for label in ["acme.echo", "acme.differs", "licence", "licence.file", "acme.none", "files", "latency_ms"] {
         assert!(found.unknown.contains(label), "{label}: {:?}", found.unknown);
     }
-    assert_eq!(found.exit_code(), 0);
+    assert_eq!(found.exit_code(), 1);
     assert!(found.text().contains("unknown acme.echo: its component is not loaded\n"));
     report["cases"][0]["reason"] = json!("transport-closed");
-    assert_eq!(broken(&report), ["/cases/0/hint"], "the host's own hints are known");
+    report["cases"][0]["hint"] = json!(NoVerdict::TransportClosed.hint());
+    assert_eq!(broken(&report), hints.get(1..).unwrap(), "the host's own hints are known");
+    for pointer in hints {
+        *report.pointer_mut(pointer).unwrap() = json!(null);
+    }
+    assert_eq!(broken(&report), [""; 0], "labels keep their grammar, and no more is known");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::assemble::{Floors, assemble};
-use super::super::document::{Label, PerTool, Percent};
+use super::super::document::{Badge, Label, PerTool, Percent};
 use super::super::tests_support::{Example, battery, kind, stopped};
 use super::*;
 use crate::outcome::NoVerdict;
@@ -115,7 +115,7 @@ fn every_fault_names_its_place_and_no_value() {
         (
             "/readiness/areas/0/name",
             json!("protocl"),
-            "/readiness/areas/0/name: is no area of our standards; the nearest is \"protocol\"",
+            "/readiness/areas/0/name: is no area of our standards; the nearest is \"protocol\"; there are catalog, ",
         ),
         ("/readiness/areas/1/name", json!("protocol"), "/readiness/areas/1/name: the area stands twice"),
         (
@@ -240,12 +240,15 @@ fn hostile_texts_are_refused_with_their_place() {
     let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
     let unknown = |value: &str| with_cases().to_string().replacen('{', &format!("{{\"more\": {value}, "), 1);
     for (text, words) in [
-        (String::new(), "d:1:0: "),
-        ("{".to_owned(), "d:1:1: EOF"),
+        (String::new(), "d:1:1: the document: the document is empty; write a JSON value"),
+        ("{".to_owned(), "d:1:2: the document: the text ends inside an object; close it with }"),
         ("\0".to_owned(), "d:1:1: "),
         ("{\"schema\": \"mcpeval.probe-report/v2\"} x".to_owned(), "d:1:"),
         (deep(100_000), "d:1:"),
-        (with_cases().to_string().replacen("\"score\":", "\"score\":1e999, \"x\":", 1), "number out of range"),
+        (
+            with_cases().to_string().replacen("\"score\":", "\"score\":1e999, \"x\":", 1),
+            "/checks/0/score: this number is too large to be held",
+        ),
         (
             with_cases().to_string().replacen("\"passed\":false", "\"passed\":false,\"passed\":true", 1),
             "duplicate field",
@@ -259,6 +262,7 @@ fn hostile_texts_are_refused_with_their_place() {
         assert!(fault.contains(words), "{words}: {fault}");
     }
     read_text(&unknown(&deep(100))).unwrap();
+    read_text(&format!("\u{feff}{}", with_cases())).unwrap();
     read_text(&unknown(&format!("\"{}\"", "\\u0000".repeat(100_000)))).unwrap();
 }
 
@@ -287,4 +291,88 @@ fn no_changed_byte_is_worse_than_a_refusal() {
             }
         }
     }
+}
+
+#[test]
+fn what_does_not_add_up_is_refused() {
+    for (pointer, value, words) in [
+        ("/passed", json!(true), "/passed: must be false: a part of it did not pass"),
+        ("/gate", json!(null), "/gate: must not be null: there are cases"),
+        ("/gate/total", json!(4), "/gate/total: must be 3, the number of such cases"),
+        ("/gate/passed", json!(2), "/gate/passed: must be 1, the number of such cases"),
+        ("/cases/0/passed", json!(true), "/cases/0/reason: must be null: the case passed"),
+        ("/cases/2/passed", json!(true), "/cases/2/reason: must be null: the case passed"),
+        ("/cases/1/passed", json!(false), "/cases/1/reason: must not be null: the case did not pass"),
+        ("/cases/0/hint", json!(null), "/cases/0/hint: a case has a hint exactly if it has a reason"),
+        ("/cases/1/hint", json!("A hint."), "/cases/1/hint: a case has a hint exactly if it has a reason"),
+        ("/cases/0/first_failure", json!(4), "/cases/0/first_failure: 4 is more than the attempts, 3"),
+        ("/cases/1/first_failure", json!(1), "/cases/1/first_failure: must be null: the case did not fail"),
+        ("/cases/2/first_failure", json!(1), "/cases/2/first_failure: must be null: the case did not fail"),
+        (
+            "/cases/2/detail",
+            json!({"bound": "max_latency_ms", "limit": 1, "observed": 2}),
+            "/cases/2/detail: must be null: the case did not fail",
+        ),
+        (
+            "/cases/1/measurements/per_tool",
+            json!([{"tool": "a", "tokens": 1}, {"tool": "b", "tokens": 2}]),
+            "/cases/1/measurements/per_tool: must be sorted, largest first, then by tool",
+        ),
+        ("/readiness_error", json!("transport-closed"), "/readiness_error: must be null: the readiness was measured"),
+        ("/readiness/score", json!(66), "/readiness/score: must be 65, the weighted mean of the areas"),
+        (
+            "/readiness/score_without_latency",
+            json!(66),
+            "/readiness/score_without_latency: must be 65, the weighted mean of the areas",
+        ),
+        ("/readiness/badge", json!(Badge::of(64)), "/readiness/badge: is not the badge of the score"),
+        ("/readiness/areas/1/score", json!(49), "/readiness_gate/shortfalls: must hold exactly"),
+        ("/readiness/areas/1/score", json!(98), "/readiness/score: must be 75, the weighted mean of the areas"),
+        ("/readiness/areas/1/weight", json!(21), "/readiness/areas: the weights add up to 101, not to 100"),
+        (
+            "/readiness/areas/4/measurements/score_without_latency",
+            json!(101),
+            "/areas/4/measurements/score_without_latency: must be an integer from 0 to 100",
+        ),
+        ("/readiness/attested_read_only", json!(true), "/readiness/attested_read_only: is not what the measurement"),
+        ("/readiness/surface/tools", json!(5), "/readiness/surface/tools: must be the sum of read_only and writers"),
+        ("/readiness/surface/exercised", json!(4), "/readiness/surface/exercised: is more than the tools"),
+        ("/readiness/assessment/tools_exercised", json!(3), "/assessment/tools_exercised: must be 2, as exercised"),
+        ("/readiness/assessment/read_only_tools", json!(0), "/assessment/read_only_tools: must be 3, as read_only"),
+        ("/readiness/assessment/writer_tools_excluded", json!(0), "/writer_tools_excluded: must be 1, as writers"),
+        ("/readiness_gate/passed", json!(true), "/readiness_gate/passed: must be false, as the shortfalls say"),
+        ("/readiness_gate/passed", json!(null), "/readiness_gate/passed: must be false, as the shortfalls say"),
+        ("/readiness_gate/shortfalls", json!([]), "/readiness_gate/shortfalls: must hold exactly the floors"),
+        ("/readiness_gate/shortfalls/0/observed", json!(64), "/readiness_gate/shortfalls: must hold exactly"),
+        ("/catalog/tools/0/name", json!("zzz"), "/catalog/tools: must be sorted by name"),
+        (
+            "/catalog/tools/0/required",
+            json!(["00000000000000ff", "00000000000000aa"]),
+            "/catalog/tools/0/required: must be sorted, and hold nothing twice",
+        ),
+    ] {
+        let mut document = with_cases();
+        *document.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
+        let fault = fault(&document);
+        assert!(fault.contains(words), "{pointer}: {fault}");
+    }
+    let mut document = with_cases();
+    document["cases"] = json!([]);
+    document["gate"] = json!({"passed": 0, "total": 0});
+    read(&document).unwrap();
+    document["readiness_gate"] = json!(null);
+    assert!(fault(&document).ends_with("/passed: must be true: every part of it passed"), "{}", fault(&document));
+    let (readiness, gate) = (document["readiness"].take(), with_cases()["readiness_gate"].clone());
+    document["readiness_error"] = json!("transport-closed");
+    document["readiness_partial"] = json!({"standard": readiness["standard"], "areas": readiness["areas"],
+        "tools": {"finished": 1, "total": 2}});
+    read(&document).unwrap();
+    document["readiness_partial"]["tools"]["finished"] = json!(3);
+    assert!(fault(&document).ends_with("/readiness_partial/tools/finished: is more than the total"));
+    document["readiness_partial"]["tools"]["finished"] = json!(2);
+    document["readiness_gate"] = gate;
+    assert!(fault(&document).contains("/readiness_gate/shortfalls: "), "nothing was measured");
+    document["readiness_gate"] = json!(null);
+    document["readiness_error"] = json!(null);
+    assert!(fault(&document).ends_with("/readiness_error: must say why the battery did not finish"));
 }
