@@ -25,7 +25,7 @@ fn a_document_cannot_speak_through_an_error() {
         with("access", json!(key)),
         with("tool", json!(key)),
         json!({"version": 1, "components": {&key: {}}, "probes": [case]}),
-        json!({"version": 1, "components": {"acme.x": {"path": key.replace("\u{1b}", "e"), "sha256": "00".repeat(32)}},
+        json!({"version": 1, "components": {"acme.x": {"path": key.replace('\u{1b}', "e"), "sha256": "00".repeat(32)}},
             "probes": [{"probe": "acme.x", "id": "a", "access": "read_only"}]}),
         json!({"version": 1, "sandboxes": {&key: {}}, "probes": [case]}),
     ];
