@@ -259,6 +259,8 @@ fn what_passed_is_compared_with_the_baseline() {
     let mut more = tools.last().cloned().expect("a tool");
     more["name"] = "zz_gone".into();
     tools.push(more);
+    let count = tools.len();
+    richer["readiness"]["surface"]["tools"] = count.into();
     let richer = job.place.file("richer.json", richer.to_string());
     let richer = richer.to_str().expect("a path");
     let (code, passed, markdown, outcome) = compare(richer, "INPUT_FAIL_ON_BREAKING");

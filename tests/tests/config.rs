@@ -50,11 +50,11 @@ fn the_file_is_found_where_it_is_named_else_here_and_nowhere_above() {
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{}", outcome.stderr);
         outcome.stderr
     };
-    assert!(nearest(&|_| ()).contains("known are here"));
-    assert!(nearest(&|command| _ = command.env("MCPEVAL_CONFIG", &third)).contains("known are varied"));
-    assert!(nearest(&|command| _ = command.env("MCPEVAL_CONFIG", "")).contains("known are here"));
+    assert!(nearest(&|_| ()).contains("the only one is here"));
+    assert!(nearest(&|command| _ = command.env("MCPEVAL_CONFIG", &third)).contains("the only one is varied"));
+    assert!(nearest(&|command| _ = command.env("MCPEVAL_CONFIG", "")).contains("the only one is here"));
     let both = |command: &mut Command| _ = command.env("MCPEVAL_CONFIG", &third).arg("--config").arg(&other);
-    assert!(nearest(&both).contains("known are named"));
+    assert!(nearest(&both).contains("the only one is named"));
     let below = place.path().join("home");
     assert!(nearest(&|command| _ = command.current_dir(&below)).contains("no target is configured"));
     assert!(nearest(&|command| _ = command.arg("--config").arg("no.toml")).contains("no.toml: No such file"));
