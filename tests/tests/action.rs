@@ -256,11 +256,7 @@ fn what_passed_is_compared_with_the_baseline() {
     // A tool that was there before is gone.
     let mut richer: Value = serde_json::from_slice(&fs::read(&before["report"]).expect("the report")).expect("JSON");
     let tools = richer["catalog"]["tools"].as_array_mut().expect("tools");
-    let mut more = tools.last().cloned().expect("a tool");
-    more["name"] = "zz_gone".into();
-    tools.push(more);
-    // It would count another tool.
-    richer["readiness"] = Value::Null;
+    tools.last_mut().expect("a tool")["name"] = "zz_gone".into();
     let richer = job.place.file("richer.json", richer.to_string());
     let richer = richer.to_str().expect("a path");
     let (code, passed, markdown, outcome) = compare(richer, "INPUT_FAIL_ON_BREAKING");

@@ -80,6 +80,7 @@ fn every_fixture_has_a_name_of_its_own_and_a_row_or_a_test() {
         "names-without-letter",
         "paths",
         "writer-twin",
+        "turns-writer",
     ];
     let cases = mcpeval_tests::cases::rows();
     let mut seen = BTreeSet::new();
