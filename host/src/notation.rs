@@ -23,6 +23,12 @@ pub use source::{decode, open, read_text, read_text_from, without_mark};
 pub const DOCUMENT_LIMIT: usize = 1024 * 1024;
 /// Nested objects and arrays; the reader recurses once for each.
 pub const DEPTH_LIMIT: usize = 100;
+/// What is said of a key that stands twice, in JSON and YAML.
+const STANDS_TWICE: &str = "this key stands twice in its object; keep one";
+/// What is said of infinite numbers and of what is no number, in YAML and TOML.
+const NOT_FINITE: &str = "a number must be finite; write one that is, or put text in quotes";
+/// What is said of anything that nests deeper than the reader can follow.
+const TOO_DEEP: &str = "nested too deeply; flatten it";
 
 /// A notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

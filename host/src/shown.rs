@@ -26,7 +26,12 @@ pub fn path(path: &Path) -> String {
 /// Adds a step to a JSON Pointer, shown as a [`word`].
 pub fn step(pointer: &mut String, key: &str) {
     pointer.push('/');
-    pointer.push_str(&word(key).replace('~', "~0").replace('/', "~1"));
+    pointer.push_str(&escaped(&word(key)));
+}
+
+/// A key as a step of a JSON Pointer (RFC 6901).
+pub fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// A JSON Pointer as a sentence begins with it: its first [`LONGEST_POINTER`] characters; that of the root in words.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::manifest::document::DEFAULT_FILES;
 use crate::manifest::scaffold::{Decision, Scaffold};
 use crate::report::document::Label;
 
@@ -90,11 +89,6 @@ fn named(tools: &[&Label]) -> String {
         names.push(format!("and {more} more"));
     }
     names.join(", ")
-}
-
-/// The file that `probe` reads if none is named: that of the target, else the first default.
-pub(super) fn default_file(of_target: Option<&Path>) -> &Path {
-    of_target.unwrap_or(Path::new(DEFAULT_FILES[0]))
 }
 
 #[cfg(test)]

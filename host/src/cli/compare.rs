@@ -205,7 +205,7 @@ impl Compare {
             private.extend(lines.map(|line| format!("{endpoint}: {line}")));
             tell(&endpoint, evaluation, &assembled);
             if endpoint.as_str() == COMMAND_LABEL {
-                evaluation::tip(settings, evaluation);
+                evaluation::tip(evaluation);
             }
             entries.push(Entry { endpoint, report: assembled.report });
         }

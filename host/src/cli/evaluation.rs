@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::battery::Components;
 use super::settings::Settings;
-use super::{console, progress, signals};
+use super::{console, progress, signals, usage};
 use crate::error::{Error, Result};
 use crate::report::assemble::Assembled;
 use crate::report::corpus::Corpus;
@@ -77,7 +77,7 @@ impl Delivery<'_> {
         // Free text of components and diagnostics.
         let private: Vec<String> = evaluation.log.iter().chain(&assembled.breaches).cloned().collect();
         keep_private(self.settings, self.run_log, &private)?;
-        tell(self.settings, &evaluation, assembled);
+        tell(&evaluation, assembled);
         self.outputs.write(&assembled.report)?;
         Ok(assembled.report.exit_code())
     }
@@ -97,7 +97,7 @@ pub(super) fn keep_private(settings: &Settings, run_log: Option<&Path>, lines: &
 }
 
 /// What a person should know beside the result: why there is no verdict, and what the server said last.
-fn tell(settings: &Settings, evaluation: &Evaluation, assembled: &Assembled) {
+fn tell(evaluation: &Evaluation, assembled: &Assembled) {
     for breach in &assembled.breaches {
         console::warning(breach);
     }
@@ -108,12 +108,14 @@ fn tell(settings: &Settings, evaluation: &Evaluation, assembled: &Assembled) {
     if evaluation.fault.is_some() || assembled.report.exit_code() == 3 || calls_lost {
         console::server_stderr(&evaluation.stderr);
     }
-    tip(settings, evaluation);
+    tip(evaluation);
 }
 
 /// What may be wrong with the command line, if the server was never seen.
-pub(super) fn tip(settings: &Settings, evaluation: &Evaluation) {
-    if let (None, Some(tip)) = (&evaluation.catalog, &settings.misplaced) {
-        console::note(tip);
+pub(super) fn tip(evaluation: &Evaluation) {
+    if evaluation.catalog.is_none()
+        && let Some(tip) = usage::tip()
+    {
+        console::note(&tip);
     }
 }

@@ -108,11 +108,8 @@ impl Init {
         let chosen = self.target.resolve(settings)?;
         let named = chosen.named;
         let run_log = self.run_log.path(settings)?;
-        let path = options
-            .output
-            .clone()
-            .or_else(|| named.and_then(|named| named.manifest.clone()))
-            .unwrap_or_else(|| DEFAULT_FILES[0].into());
+        let default = named.and_then(|named| named.manifest.as_deref()).unwrap_or(Path::new(DEFAULT_FILES[0]));
+        let path = options.output.clone().unwrap_or_else(|| default.to_owned());
         let notation = options.notation(&path, run_log)?;
         let given = options.arguments.as_deref().or_else(|| named.and_then(|named| named.arguments.as_deref()));
         let arguments = given.map_or_else(|| Ok(Arguments::default()), Arguments::read)?;
@@ -146,7 +143,6 @@ impl Init {
         };
         output::stdout(text.as_bytes())?;
         if !settings.quiet {
-            let default = advice::default_file(named.and_then(|named| named.manifest.as_deref()));
             for line in advice::lines(&found, &path, default, &self.target.spelled()) {
                 console::note(&line);
             }

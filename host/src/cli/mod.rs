@@ -124,21 +124,16 @@ pub fn main() -> ExitCode {
     }
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let command = Cli::command().color(console::early_choice(&arguments));
-    let definitions = || {
-        let mut root = Cli::command();
-        root.build();
-        root
-    };
     let cli = match command.try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            let error = usage::explained(error, &definitions(), &arguments);
+            let error = usage::explained(error, &arguments);
             // Help goes to stdout, whose reader may have gone; neither stream is worth failing for.
             _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match run(cli, usage::misplaced(&definitions(), &arguments)) {
+    match run(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             console::error(&error);
@@ -147,13 +142,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli, misplaced: Option<String>) -> Result<u8> {
-    let mut settings = match cli.command {
+fn run(cli: Cli) -> Result<u8> {
+    let settings = match cli.command {
         // The first is a child of ours in a folder of somebody else.
         Command::Demo(_) | Command::Completions(_) | Command::Man(_) => Settings::without_file(&cli.global),
         _ => Settings::load(&cli.global)?,
     };
-    settings.misplaced = misplaced;
     console::set_colour(settings.color);
     console::start_log(&settings)?;
     match cli.command {

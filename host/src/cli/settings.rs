@@ -27,8 +27,6 @@ pub(super) struct Settings {
     pub(super) home: Option<PathBuf>,
     /// What the configuration file says.
     pub(super) config: Config,
-    /// A tip for when the server does not start: options of ours that stand behind its command.
-    pub(super) misplaced: Option<String>,
 }
 
 impl Settings {
@@ -53,7 +51,6 @@ impl Settings {
             verbose: global.verbose,
             home: home.or_else(|| config.defaults.home.clone()).or_else(own),
             config,
-            misplaced: None,
         }
     }
 

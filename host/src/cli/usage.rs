@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command};
+use clap::{Arg, Command, CommandFactory as _};
 
+use super::Cli;
 use crate::nearest;
 
 /// Ends mcpeval's own options; the server's command follows.
@@ -21,9 +22,17 @@ const GUESSES: [ContextKind; 4] = [
     ContextKind::Suggested,
 ];
 
+/// All commands with what they inherit; made only where something has to be said of them.
+fn definitions() -> Command {
+    let mut root = Cli::command();
+    root.build();
+    root
+}
+
 /// The error with one tip that fits, or none.
-pub(super) fn explained(mut error: clap::Error, root: &Command, arguments: &[OsString]) -> clap::Error {
-    let line = Line::read(root, arguments);
+pub(super) fn explained(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let root = definitions();
+    let line = Line::read(&root, arguments);
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
         _ => String::new(),
@@ -42,10 +51,15 @@ pub(super) fn explained(mut error: clap::Error, root: &Command, arguments: &[OsS
     error
 }
 
-/// Options of the command in use that stand behind the server's command, so that the server got them: a sentence for
-/// when it does not start.
-pub(super) fn misplaced(root: &Command, arguments: &[OsString]) -> Option<String> {
-    let line = Line::read(root, arguments);
+/// What may be wrong with our own command line, for when the server does not start.
+pub(super) fn tip() -> Option<String> {
+    misplaced(&std::env::args_os().collect::<Vec<_>>())
+}
+
+/// Options of the command in use that stand behind the server's command, so that the server got them.
+fn misplaced(arguments: &[OsString]) -> Option<String> {
+    let root = definitions();
+    let line = Line::read(&root, arguments);
     let behind = arguments.iter().skip_while(|word| *word != END).skip(2);
     let mut names: Vec<&str> = Vec::new();
     for word in behind.filter_map(|word| word.to_str()?.strip_prefix("--")) {
@@ -147,16 +161,7 @@ fn holders_of(command: &Command, path: &str, long: &str, holders: &mut Vec<Strin
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
-    use super::super::Cli;
     use super::*;
-
-    fn built() -> Command {
-        let mut root = Cli::command();
-        root.build();
-        root
-    }
 
     fn words(line: &str) -> Vec<OsString> {
         line.split_whitespace().map(OsString::from).collect()
@@ -165,7 +170,7 @@ mod tests {
     fn told(line: &str) -> String {
         let error = Cli::command().try_get_matches_from(words(line)).expect_err(line);
         assert_eq!(error.exit_code(), 2, "{line}");
-        explained(error, &built(), &words(line)).to_string()
+        explained(error, &words(line)).to_string()
     }
 
     #[test]
@@ -206,7 +211,7 @@ mod tests {
 
     #[test]
     fn options_behind_the_servers_command_are_told() {
-        let told = |line: &str| misplaced(&built(), &words(line));
+        let told = |line: &str| misplaced(&words(line));
         let one = told("mcpeval score -- node a.js --min-readiness=80 --help --port 3");
         assert_eq!(
             one.as_deref(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::settings::Settings;
-use super::{console, evaluation, progress, signals};
+use super::{console, evaluation, progress, signals, usage};
 use crate::error::{Error, Result};
 use crate::report::output;
 use crate::runner::site::Site;
@@ -52,8 +52,10 @@ impl Visit<'_> {
         if is_faulty {
             console::server_stderr(&left.stderr);
         }
-        if let (Err(Error::Unfinished(_)), Some(tip)) = (&left.outcome, &settings.misplaced) {
-            console::note(tip);
+        if let Err(Error::Unfinished(_)) = &left.outcome
+            && let Some(tip) = usage::tip()
+        {
+            console::note(&tip);
         }
         left.outcome
     }

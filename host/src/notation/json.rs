@@ -4,12 +4,12 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use super::{DEPTH_LIMIT, Fault, Kind, Mark, Node, Place};
+use super::{DEPTH_LIMIT, Fault, Kind, Mark, Node, Place, STANDS_TWICE, TOO_DEEP};
 use crate::shown;
 
 /// Sentences for what the reader says, by what its words begin with.
 const SENTENCES: [(&str, &str); 18] = [
-    (REPEATED, "this key stands twice in its object; keep one"),
+    (REPEATED, STANDS_TWICE),
     ("EOF while parsing a list", "the text ends inside an array; close it with ]"),
     ("EOF while parsing an object", "the text ends inside an object; close it with }"),
     ("EOF while parsing a string", "the text ends inside a string; close it with a double quote"),
@@ -28,7 +28,7 @@ const SENTENCES: [(&str, &str); 18] = [
     (CONTROL, "a line break or control character stands in a string; write its escape, \\n for a line break"),
     ("key must be a string", "a key must stand in double quotes; add them"),
     ("trailing characters", "something follows the end of the document; remove it"),
-    ("recursion limit exceeded", "nested too deeply; flatten it"),
+    ("recursion limit exceeded", TOO_DEEP),
     ("EOF", "the text ends too early; complete it"),
 ];
 /// The one fault of our own among those of JSON's reader.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::{Number, Value};
 use toml::de::{DeTable, DeValue};
 
-use super::{Fault, Kind, Mark, Node};
+use super::{Fault, Kind, Mark, NOT_FINITE, Node, TOO_DEEP};
 use crate::shown;
 
 /// What the parser says of a key that stands twice.
@@ -26,7 +26,7 @@ fn fault(text: &str, root: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     let offset = span.start.min(text.len());
     let (pointer, what) = match error.message() {
         REPEATED => (repeated(text, span), "this key stands twice in its table; keep one".to_owned()),
-        words if words.contains("recursi") => (holding(root, offset), "nested too deeply; flatten it".to_owned()),
+        words if words.contains("recursi") => (holding(root, offset), TOO_DEEP.to_owned()),
         words => (holding(root, offset), words.to_owned()),
     };
     Fault { mark: Mark::Offset(offset), pointer, what }
@@ -104,9 +104,7 @@ fn node(mark: Mark, value: &DeValue<'_>, pointer: &str) -> Result<Node, Fault> {
         }
         DeValue::Float(float) => {
             let number = float.as_str().parse().ok().and_then(Number::from_f64);
-            let number =
-                number.ok_or_else(|| fault("a number must be finite; write one that is, or put text in quotes"))?;
-            Kind::Scalar(Value::Number(number))
+            Kind::Scalar(Value::Number(number.ok_or_else(|| fault(NOT_FINITE))?))
         }
         DeValue::Boolean(value) => Kind::Scalar(Value::from(*value)),
         DeValue::Datetime(_) => return Err(fault("a date is of no use here; put it in quotes")),

@@ -5,15 +5,11 @@ use serde_json::{Number, Value};
 use serde_path_to_error::{Segment, Track};
 use serde_saphyr::Error;
 
-use super::{DEPTH_LIMIT, Fault, Kind, Mark, Node, Place};
+use super::{DEPTH_LIMIT, Fault, Kind, Mark, NOT_FINITE, Node, Place, STANDS_TWICE, TOO_DEEP};
 use crate::shown;
 
 /// Events that YAML aliases may add.
 const ALIAS_LIMIT: usize = 4096;
-/// What is said of `.nan` and `.inf`.
-const NOT_FINITE: &str = "a number must be finite; write one that is, or put text in quotes";
-/// What is said of anything that nests too deeply.
-const TOO_DEEP: &str = "nested too deeply; flatten it";
 /// What is said where nothing better is known.
 const UNREADABLE: &str =
     "this is not readable as YAML; look at the indentation, and put text with special signs in quotes";
@@ -83,7 +79,7 @@ fn sentence(text: &str, error: &Error) -> (&'static str, Option<String>) {
     let plain = match error {
         Error::WithSnippet { error, .. } | Error::AliasError { error, .. } => return sentence(text, error),
         Error::DuplicateMappingKey { key, .. } => {
-            return ("this key stands twice in its object; keep one", key.clone());
+            return (STANDS_TWICE, key.clone());
         }
         Error::MergeKeyNotAllowed { .. } => {
             return ("merge keys are not expanded; write the fields out", Some("<<".to_owned()));

@@ -105,7 +105,7 @@ pub(super) fn fault(name: &str, text: &str, pointer: &str, error: &serde_json::E
     let place = json::place(text, error);
     if !error.is_data() {
         let steps = json::way(text, json::offset(text, error)).into_iter().take_while(|key| is_shown(key));
-        let pointer = steps.fold(String::new(), |pointer, key| pointer + "/" + &step(&key));
+        let pointer = steps.fold(String::new(), |pointer, key| pointer + "/" + &shown::escaped(&key));
         return notation::fault(name, place, &pointer, json::sentence(text, error));
     }
     let words = error.to_string();
@@ -145,7 +145,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         // Writing to a string cannot fail.
         _ = match segment {
             Segment::Seq { index } => write!(pointer, "/{index}"),
-            Segment::Map { key } | Segment::Enum { variant: key } => write!(pointer, "/{}", step(key)),
+            Segment::Map { key } | Segment::Enum { variant: key } => write!(pointer, "/{}", shown::escaped(key)),
             Segment::Unknown => Ok(()),
         };
     }
@@ -155,11 +155,6 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
 /// Whether a member's name may be that of a document, and is no free text.
 pub(super) fn is_shown(name: &str) -> bool {
     name.len() <= LONGEST_NAME && name.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// One step of a JSON Pointer.
-pub(super) fn step(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

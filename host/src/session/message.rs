@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::object;
+
 /// A member that may be absent, stand once, or stand several times.
 #[derive(Debug, Clone, Copy, Default)]
 enum Member<'a> {
@@ -127,9 +129,7 @@ pub fn read(bytes: &[u8]) -> Option<Message<'_>> {
 
 /// The messages of a JSON array, for the one revision that has batches. `None` if it is no array of them.
 pub fn read_batch(bytes: &[u8]) -> Option<Vec<&str>> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-    Some(items.into_iter().map(RawValue::get).collect())
+    object::items(std::str::from_utf8(bytes).ok()?)
 }
 
 fn classify<'a>(envelope: &Envelope<'a>) -> Option<Message<'a>> {

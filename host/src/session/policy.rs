@@ -85,8 +85,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The rules for a catalog, and for what later listings declare. Where a name is listed several times, the strictest entry decides: which of them the
-    /// server would run is its secret.
+    /// The rules for a catalog, and for what later listings declare. Where a name is listed several times, the strictest
+    /// entry decides: which of them the server would run is its secret.
     pub fn new(catalog: &Catalog, attested: bool, skipped: BTreeSet<String>, watch: Arc<Watch>) -> Self {
         let mut policy = Self { attested, skipped, may_mutate: false, verdicts: HashMap::new(), watch };
         for entry in &catalog.entries {

@@ -7,8 +7,9 @@ use regex::Regex;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::super::read::{is_shown, step};
+use super::super::read::is_shown;
 use super::Findings;
+use crate::shown;
 
 /// A string that nothing allows in its place.
 const FREE_TEXT: &str = "this string is of no class that may be shared";
@@ -155,7 +156,7 @@ impl<'a> Walk<'a> {
         // A name may be as free as any text, and is then not shown.
         if is_shown(name) {
             pointer.push('/');
-            pointer.push_str(&step(name));
+            pointer.push_str(&shown::escaped(name));
         } else {
             why = Some(UNKNOWN_NAME);
         }
