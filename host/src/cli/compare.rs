@@ -14,7 +14,7 @@ use super::battery::Components;
 use super::options::{
     BatteryOptions, ComponentOptions, RunLogOptions, Terms, label, server_command, startup_timeout, targets,
 };
-use super::probe::{CaseOptions, Selection};
+use super::probe::{CaseOptions, Selection, add_manifest};
 use super::settings::Settings;
 use super::{console, evaluation, progress, signals};
 use crate::config;
@@ -23,7 +23,8 @@ use crate::manifest::Draft;
 use crate::report::assemble::{self, Floors};
 use crate::report::compare::{Comparison, Entry, markdown, text};
 use crate::report::document::Label;
-use crate::report::{html, output};
+use crate::report::html;
+use crate::report::output::Places;
 use crate::runner::{self, Evaluation, Plan, Progress, Target};
 use crate::wire::launch::Launch;
 
@@ -64,7 +65,7 @@ pub(super) struct Compare {
     /// Rendering of the result
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "F", help_heading = "Report")]
     format: Format,
-    /// Write the result to this file, replaced at once [default: stdout]
+    /// Write the result to this file, replaced at once; - is standard output [default: stdout]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Report")]
     output: Option<PathBuf>,
 }
@@ -164,14 +165,23 @@ struct Column<'a> {
     label: Label,
     target: Target,
     named: Option<&'a config::Target>,
-    manifest: Option<Draft>,
+    manifest: Option<(PathBuf, Draft)>,
 }
 
 impl Compare {
     pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
-        let run_log = self.run_log.path(settings)?;
-        output::check(self.output.as_deref().into_iter().chain(run_log))?;
         let columns = self.columns(settings)?;
+        let standard = self.battery.standard(settings)?;
+        let mut inputs = settings.inputs(&self.components);
+        for column in &columns {
+            self.battery.add_to(&mut inputs, settings, column.named, &standard);
+            if let Some((file, draft)) = &column.manifest {
+                add_manifest(&mut inputs, file, draft);
+            }
+        }
+        let mut places = Places::new(&inputs);
+        let output = places.result(self.output.as_deref())?;
+        let run_log = self.run_log.destination(settings, &mut places)?;
         let labels: Vec<Label> = columns.iter().map(|column| column.label.clone()).collect();
 
         let line = Arc::new(progress::Line::new(settings.quiet));
@@ -209,19 +219,16 @@ impl Compare {
             }
             entries.push(Entry { endpoint, report: assembled.report });
         }
-        evaluation::keep_private(settings, run_log, &private)?;
+        evaluation::keep_private(settings, run_log.as_ref(), &private)?;
         let comparison = Comparison { entries };
-        let rendered = self.render(&comparison)?;
-        match &self.output {
-            Some(path) => output::replace(path, rendered.as_bytes())?,
-            None => output::stdout(rendered.as_bytes())?,
-        }
+        let styled = output.is_standard_output() && console::stdout_is_styled();
+        output.write(self.render(&comparison, styled)?.as_bytes())?;
         Ok(comparison.exit_code())
     }
 
-    fn render(&self, comparison: &Comparison) -> Result<String> {
+    fn render(&self, comparison: &Comparison, styled: bool) -> Result<String> {
         match self.format {
-            Format::Text => Ok(text::render(comparison, self.output.is_none() && console::stdout_is_styled())),
+            Format::Text => Ok(text::render(comparison, styled)),
             Format::Json => comparison.to_json(),
             Format::Markdown => Ok(markdown::render(comparison)),
             Format::Html => html::pairs::compare(comparison),
@@ -278,7 +285,7 @@ impl Compare {
             .into_iter()
             .map(|(label, target, named)| {
                 let file = self.cases.file(named.and_then(|named| named.manifest.as_deref()));
-                let manifest = file.map(|file| Draft::read(&file)).transpose()?;
+                let manifest = file.map(|file| Draft::read(&file).map(|draft| (file, draft))).transpose()?;
                 if manifest.is_none() && self.cases.is_gate_only() {
                     return Err(Error::usage("--gate-only needs a manifest; name one with --manifest"));
                 }
@@ -295,13 +302,13 @@ impl Compare {
     ) -> Result<(Plan, Option<crate::probes::Digest>)> {
         let arguments = self.battery.arguments(column.named)?;
         let (digest, cases) = match &column.manifest {
-            Some(draft) => {
+            Some((_, draft)) => {
                 let (manifest, cases) = self.cases.plan(draft, components, &Selection::default()).await?;
                 (Some(manifest.sha256), Some(cases))
             }
             None => (None, None),
         };
-        let kinds: Vec<&str> = column.manifest.iter().flat_map(Draft::kinds).collect();
+        let kinds: Vec<&str> = column.manifest.iter().flat_map(|(_, draft)| draft.kinds()).collect();
         let battery = if self.cases.is_gate_only() {
             components.check_grants(kinds.into_iter())?;
             None

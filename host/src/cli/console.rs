@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Effects, Style};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing_subscriber::EnvFilter;
 
 use super::Colour;
@@ -48,6 +49,13 @@ pub(super) fn set_colour(colour: Colour) {
 /// Whether the result may be coloured.
 pub(super) fn stdout_is_styled() -> bool {
     anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
+/// Whether a line can be written to stderr without waiting for whoever reads it.
+pub(super) fn stderr_takes_a_line() -> bool {
+    let stderr = io::stderr();
+    let mut polled = [PollFd::new(&stderr, PollFlags::OUT)];
+    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Diagnostics go to stderr, from `warn` up; `-v` and `-vv` say more, `-q` less.

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::battery::{Components, block_on};
-use super::console;
 use super::options::ComponentOptions;
 use super::settings::Settings;
+use super::{console, signals};
 use crate::error::{Error, Result};
 use crate::report::diff::{self, Diff as Difference, Gates};
 use crate::report::document::Report;
+use crate::report::html;
+use crate::report::output::Places;
 use crate::report::read::{self, Vocabulary};
-use crate::report::{html, output};
 
 const EXAMPLE: &str = "\
 Example:
@@ -69,7 +70,7 @@ pub(super) struct Diff {
     /// Rendering of the result
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "F")]
     format: Format,
-    /// Write the result to this file, replaced at once [default: stdout]
+    /// Write the result to this file, replaced at once; - is standard output [default: stdout]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -79,6 +80,11 @@ impl Diff {
         if [&self.baseline, &self.current].iter().all(|path| path.as_path() == Path::new("-")) {
             return Err(Error::usage("only one of the two reports can be standard input"));
         }
+        let mut inputs = settings.inputs(&ComponentOptions::default());
+        inputs.add_document("the baseline", &self.baseline);
+        inputs.add_document("the current report", &self.current);
+        signals::listen()?;
+        let output = Places::new(&inputs).result(self.output.as_deref())?;
         let loaded =
             block_on(async { Components::load(&ComponentOptions::default(), settings).await?.shipped().await })?;
         let vocabulary = Vocabulary::new(loaded.iter().map(|component| component.manifest.as_ref()));
@@ -88,12 +94,8 @@ impl Diff {
         };
         let (baseline, current) = (read(&self.baseline)?, read(&self.current)?);
         let judged = diff::compare(&baseline, &current, self.gates())?;
-        let styled = self.output.is_none() && console::stdout_is_styled();
-        let rendered = self.render(&judged.diff, styled)?;
-        match &self.output {
-            Some(path) => output::replace(path, rendered.as_bytes())?,
-            None => output::stdout(rendered.as_bytes())?,
-        }
+        let styled = output.is_standard_output() && console::stdout_is_styled();
+        output.write(self.render(&judged.diff, styled)?.as_bytes())?;
         Ok(judged.exit_code)
     }
 

@@ -1,6 +1,5 @@
 //! What the commands that evaluate one server share: running the plan, and telling how it went.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,7 +9,7 @@ use super::{console, progress, signals, usage};
 use crate::error::{Error, Result};
 use crate::report::assemble::Assembled;
 use crate::report::corpus::Corpus;
-use crate::report::output::{self, Outputs};
+use crate::report::output::{Destination, Outputs};
 use crate::report::render::Timings;
 use crate::report::sarif::{self, Rule};
 use crate::runner::{self, Evaluation, Plan};
@@ -60,7 +59,7 @@ pub(super) fn run<T>(
 pub(super) struct Delivery<'a> {
     pub(super) settings: &'a Settings,
     pub(super) outputs: Outputs,
-    pub(super) run_log: Option<&'a Path>,
+    pub(super) run_log: Option<Destination>,
     pub(super) corpus: Option<Corpus>,
     pub(super) with_timings: bool,
 }
@@ -76,7 +75,7 @@ impl Delivery<'_> {
         options.rules = rules;
         // Free text of components and diagnostics.
         let private: Vec<String> = evaluation.log.iter().chain(&assembled.breaches).cloned().collect();
-        keep_private(self.settings, self.run_log, &private)?;
+        keep_private(self.settings, self.run_log.as_ref(), &private)?;
         tell(&evaluation, assembled);
         self.outputs.write(&assembled.report)?;
         Ok(assembled.report.exit_code())
@@ -84,9 +83,9 @@ impl Delivery<'_> {
 }
 
 /// Writes free text where it was asked for, or shows it with `-v`; otherwise it is dropped.
-pub(super) fn keep_private(settings: &Settings, run_log: Option<&Path>, lines: &[String]) -> Result<()> {
-    if let Some(path) = run_log {
-        return output::private(path, lines);
+pub(super) fn keep_private(settings: &Settings, run_log: Option<&Destination>, lines: &[String]) -> Result<()> {
+    if let Some(destination) = run_log {
+        return destination.write_lines(lines);
     }
     if settings.verbose > 0 {
         for line in lines {

@@ -16,9 +16,10 @@ use crate::error::{Error, Result};
 use crate::manifest::document::DEFAULT_FILES;
 use crate::manifest::scaffold::{self, Order, Scaffold};
 use crate::notation::Notation;
+use crate::report::canonical;
 use crate::report::document::Label;
+use crate::report::output::{self, Destination, Places};
 use crate::report::text::neutralised;
-use crate::report::{canonical, output};
 
 const EXAMPLE: &str = "\
 Example:
@@ -54,7 +55,8 @@ pub(super) struct Init {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Manifest")]
 struct ScaffoldOptions {
-    /// File to write: YAML if it ends in .yaml or .yml, else JSON [default: the target's manifest, else mcp-eval.manifest.json]
+    /// File to write: YAML if it ends in .yaml or .yml, else JSON; - is standard output, and the decisions go to stderr
+    /// [default: the target's manifest, else mcp-eval.manifest.json]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Replace an existing file
@@ -78,27 +80,28 @@ struct ScaffoldOptions {
 }
 
 impl ScaffoldOptions {
-    /// How the file is written, checked before anything is called for its sake.
-    fn notation(&self, path: &Path, run_log: Option<&Path>) -> Result<Notation> {
-        let notation = match Notation::of(path, "{") {
+    /// How the file is written.
+    fn notation(path: &Path) -> Result<Notation> {
+        match Notation::of(path, "{") {
             Notation::Toml => {
                 let path = path.display();
-                return Err(Error::usage(format!(
-                    "{path}: a manifest is written in JSON or YAML; name it .json or .yaml"
-                )));
+                Err(Error::usage(format!("{path}: a manifest is written in JSON or YAML; name it .json or .yaml")))
             }
-            notation => notation,
-        };
-        if !self.dry_run {
-            output::check(std::iter::once(path).chain(run_log))?;
-            if !self.force && path.symlink_metadata().is_ok() {
-                let path = path.display();
-                return Err(Error::usage(format!(
-                    "{path} exists; replace it with --force, or name another with --output"
-                )));
-            }
+            notation => Ok(notation),
         }
-        Ok(notation)
+    }
+
+    /// Where it goes, checked before anything is called for its sake; nowhere in a dry run.
+    fn destination(&self, path: &Path, places: &mut Places<'_>) -> Result<Option<Destination>> {
+        if self.dry_run {
+            return Ok(None);
+        }
+        let destination = places.result(Some(path))?;
+        if !self.force && destination.file().is_some() && path.symlink_metadata().is_ok() {
+            let path = path.display();
+            return Err(Error::usage(format!("{path} exists; replace it with --force, or name another with --output")));
+        }
+        Ok(Some(destination))
     }
 }
 
@@ -107,11 +110,15 @@ impl Init {
         let options = &self.scaffold;
         let chosen = self.target.resolve(settings)?;
         let named = chosen.named;
-        let run_log = self.run_log.path(settings)?;
         let default = named.and_then(|named| named.manifest.as_deref()).unwrap_or(Path::new(DEFAULT_FILES[0]));
         let path = options.output.clone().unwrap_or_else(|| default.to_owned());
-        let notation = options.notation(&path, run_log)?;
+        let notation = ScaffoldOptions::notation(&path)?;
         let given = options.arguments.as_deref().or_else(|| named.and_then(|named| named.arguments.as_deref()));
+        let mut inputs = settings.inputs(&self.components);
+        inputs.add("the arguments file", given);
+        let mut places = Places::new(&inputs);
+        let destination = options.destination(&path, &mut places)?;
+        let run_log = self.run_log.destination(settings, &mut places)?;
         let arguments = given.map_or_else(|| Ok(Arguments::default()), Arguments::read)?;
         let order = Order {
             attested_read_only: options.confirm_read_only || named.is_some_and(|named| named.confirm_read_only),
@@ -134,16 +141,24 @@ impl Init {
             1 => console::warning("1 entry has no name that a case could give"),
             count => console::warning(&format!("{count} entries have no name that a case could give")),
         }
-        if let Some(manifest) = &found.manifest {
-            output::replace(&path, manifest.text(notation)?.as_bytes())?;
+        if let (Some(manifest), Some(destination)) = (&found.manifest, &destination) {
+            destination.write(manifest.text(notation)?.as_bytes())?;
         }
         let text = match options.format {
             ListFormat::Text => lines(&found, &path),
             ListFormat::Json => document(&found),
         };
-        output::stdout(text.as_bytes())?;
+        let is_piped = destination.is_some_and(|destination| destination.is_standard_output());
+        if is_piped {
+            // There the manifest is the result, and nothing may follow it.
+            text.lines().filter(|_| !settings.quiet).for_each(console::note);
+        } else {
+            output::stdout(text.as_bytes())?;
+        }
         if !settings.quiet {
-            for line in advice::lines(&found, &path, default, &self.target.spelled()) {
+            // Where it is kept is known to whoever reads it.
+            let file = if is_piped { Path::new("FILE") } else { &path };
+            for line in advice::lines(&found, file, default, &self.target.spelled()) {
                 console::note(&line);
             }
         }

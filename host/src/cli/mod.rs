@@ -29,7 +29,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 
 use settings::Settings;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::wire::sandbox::{GUARDIAN_ARGUMENT, guardian_main};
 
 const EXAMPLE: &str = "\
@@ -136,7 +136,10 @@ pub fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            console::error(&error);
+            // Whoever ends the program does not wait for a reader of stderr that has stopped.
+            if !matches!(error, Error::Interrupted(_)) || console::stderr_takes_a_line() {
+                console::error(&error);
+            }
             ExitCode::from(error.exit_code())
         }
     }

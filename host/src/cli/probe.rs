@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::manifest::document::DEFAULT_FILES;
 use crate::manifest::{Access, Case, Draft, Manifest};
 use crate::report::assemble;
+use crate::report::output::{Inputs, Places};
 use crate::report::render::Locations;
 use crate::runner::{Cases, Plan, Planned};
 use crate::{nearest, shown};
@@ -151,6 +152,14 @@ impl CaseOptions {
     }
 }
 
+/// Adds a manifest and the components that it pins.
+pub(super) fn add_manifest(inputs: &mut Inputs, file: &Path, draft: &Draft) {
+    inputs.add("the manifest", Some(file));
+    for pin in draft.pins().values() {
+        inputs.add("a component", Some(&pin.path));
+    }
+}
+
 impl Probe {
     pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
         let with_battery = self.selection.is_everything() && !self.cases.is_gate_only();
@@ -160,8 +169,6 @@ impl Probe {
             ));
         }
         let chosen = self.target.resolve(settings)?;
-        let run_log = self.run_log.path(settings)?;
-        let outputs = self.report.outputs(settings, run_log)?;
         let file = self.cases.file(chosen.named.and_then(|named| named.manifest.as_deref())).ok_or_else(|| {
             Error::usage(format!(
                 "there is no manifest {}; write one with mcpeval init, name one with --manifest, or use mcpeval score, which needs none",
@@ -174,6 +181,13 @@ impl Probe {
         let arguments = self.battery.arguments(chosen.named)?;
         let corpus = self.floors.corpus(settings)?;
         let profile = self.battery.profile(settings, chosen.named, &arguments);
+        let mut inputs = settings.inputs(&self.components);
+        add_manifest(&mut inputs, &file, &draft);
+        self.battery.add_to(&mut inputs, settings, chosen.named, &standard);
+        self.floors.add_to(&mut inputs, settings);
+        let mut places = Places::new(&inputs);
+        let outputs = self.report.outputs(settings, &mut places)?;
+        let run_log = self.run_log.destination(settings, &mut places)?;
         let mut delivery = Delivery { settings, outputs, run_log, corpus, with_timings: self.report.timings() };
 
         let done = evaluation::run(settings, async move || {

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::battery::{Components, block_on};
-use super::console;
 use super::options::{ComponentOptions, ReportOptions};
 use super::settings::Settings;
+use super::{console, signals};
 use crate::error::Result;
 use crate::manifest::Draft;
 use crate::notation;
 use crate::probes::{Loaded, Manifest};
 use crate::report::document;
+use crate::report::output::Places;
 use crate::report::read::{self, Vocabulary};
 use crate::report::render::Locations;
 use crate::report::{canonical, check, output, sarif};
@@ -54,7 +55,11 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn run(&self, settings: &Settings) -> Result<u8> {
-        let mut outputs = self.renderings.outputs(settings, None)?;
+        let mut inputs = settings.inputs(&self.components);
+        inputs.add_document("the report", &self.document);
+        inputs.add("the manifest", self.manifest.as_deref());
+        signals::listen()?;
+        let mut outputs = self.renderings.outputs(settings, &mut Places::new(&inputs))?;
         let loaded = block_on(async { Components::load(&self.components, settings).await?.all().await })?;
         let (name, text) = read::source(&self.document)?;
         if self.check {

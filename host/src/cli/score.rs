@@ -10,6 +10,7 @@ use super::options::{
 use super::settings::Settings;
 use crate::error::Result;
 use crate::report::assemble;
+use crate::report::output::Places;
 use crate::runner::Plan;
 
 const EXAMPLE: &str = "\
@@ -54,13 +55,17 @@ impl Score {
         } else {
             self.target.resolve(settings)?
         };
-        let run_log = self.run_log.path(settings)?;
-        let outputs = self.report.outputs(settings, run_log)?;
         let standard = self.battery.standard(settings)?;
         let floors = self.floors.floors(&standard)?;
         let arguments = self.battery.arguments(chosen.named)?;
         let corpus = self.floors.corpus(settings)?;
         let profile = self.battery.profile(settings, chosen.named, &arguments);
+        let mut inputs = settings.inputs(&self.components);
+        self.battery.add_to(&mut inputs, settings, chosen.named, &standard);
+        self.floors.add_to(&mut inputs, settings);
+        let mut places = Places::new(&inputs);
+        let outputs = self.report.outputs(settings, &mut places)?;
+        let run_log = self.run_log.destination(settings, &mut places)?;
         let delivery = Delivery { settings, outputs, run_log, corpus, with_timings: self.report.timings() };
 
         let done = evaluation::run(settings, async move || {

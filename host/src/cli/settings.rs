@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::options::ComponentOptions;
 use super::{Colour, Global};
-use crate::config::Config;
+use crate::config::{Config, FILE};
 use crate::error::Result;
+use crate::report::output::Inputs;
 
 /// The home folder.
 const HOME: &str = "MCPEVAL_HOME";
@@ -27,13 +29,17 @@ pub(super) struct Settings {
     pub(super) home: Option<PathBuf>,
     /// What the configuration file says.
     pub(super) config: Config,
+    /// The configuration file, if one is read.
+    pub(super) file: Option<PathBuf>,
 }
 
 impl Settings {
     /// Reads the configuration. Of each value the first found holds: option, environment, file, built-in default.
     pub(super) fn load(global: &Global) -> Result<Self> {
         let named = global.config.clone().or_else(|| variable(CONFIG).map(PathBuf::from));
-        Ok(Self::of(global, variable(HOME), Config::load(named.as_deref())?))
+        let config = Config::load(named.as_deref())?;
+        let file = named.or_else(|| Some(PathBuf::from(FILE)).filter(|path| path.exists()));
+        Ok(Self { file, ..Self::of(global, variable(HOME), config) })
     }
 
     /// For commands that no configuration concerns, so that a broken one does not stop them.
@@ -51,7 +57,19 @@ impl Settings {
             verbose: global.verbose,
             home: home.or_else(|| config.defaults.home.clone()).or_else(own),
             config,
+            file: None,
         }
+    }
+
+    /// Files that a command reads: those of the configuration and of the options.
+    pub(super) fn inputs(&self, components: &ComponentOptions) -> Inputs {
+        let mut inputs = Inputs::default();
+        inputs.add("the configuration", self.file.as_deref());
+        let configured = self.config.components.values().map(|component| &component.path);
+        for path in configured.chain(components.component.iter().map(|(_, path)| path)) {
+            inputs.add("a component", Some(path));
+        }
+        inputs
     }
 
     /// Variables that no child inherits, beyond every `MCPEVAL_*`.

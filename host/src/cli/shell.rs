@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, ValueHint};
 use clap_complete::env::{CompleteEnv, Shells};
 
-use super::Cli;
+use super::{Cli, signals};
 use crate::error::{Error, Result};
 use crate::report::output;
 
@@ -81,6 +81,7 @@ impl Man {
     pub(super) fn run(&self) -> Result<u8> {
         let pages = pages()?;
         if let Some(folder) = &self.dir {
+            signals::listen()?;
             for (name, page) in &pages {
                 output::replace(&folder.join(name), page)?;
             }

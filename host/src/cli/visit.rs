@@ -1,13 +1,12 @@
 //! What the commands share that look at one server by themselves, without components.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::settings::Settings;
 use super::{console, evaluation, progress, signals, usage};
 use crate::error::{Error, Result};
-use crate::report::output;
+use crate::report::output::Destination;
 use crate::runner::site::Site;
 use crate::runner::{Sink, Target};
 
@@ -16,7 +15,7 @@ pub(super) struct Visit<'a> {
     pub(super) settings: &'a Settings,
     pub(super) target: Target,
     pub(super) startup_timeout: Duration,
-    pub(super) run_log: Option<&'a Path>,
+    pub(super) run_log: Option<Destination>,
 }
 
 impl Visit<'_> {
@@ -34,11 +33,7 @@ impl Visit<'_> {
             let work = async |site: &Site| work(site, Arc::new(move |progress| sink.update(progress))).await;
             Box::pin(line.during(Site::visit(target, startup_timeout, work))).await
         })?;
-        if let Some(path) = run_log {
-            output::private(path, &left.log)?;
-        } else if settings.verbose > 0 {
-            left.log.iter().for_each(|line| console::note(line));
-        }
+        evaluation::keep_private(settings, run_log.as_ref(), &left.log)?;
         let is_faulty = match &left.outcome {
             Ok(result) => {
                 let warnings = warnings(result);

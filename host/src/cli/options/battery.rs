@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use clap_complete::CompletionCandidate;
@@ -17,9 +17,10 @@ use crate::error::{Error, Result};
 use crate::report::assemble::Floors;
 use crate::report::corpus::Corpus;
 use crate::report::document::Label;
+use crate::report::output::Inputs;
 use crate::runner::Profile;
 use crate::runner::site::CALL_TIMEOUT_MS;
-use crate::standard::Standard;
+use crate::standard::{Source, Standard};
 use crate::{nearest, shown};
 
 /// Valid calls per tool.
@@ -49,16 +50,39 @@ pub(in crate::cli) struct BatteryOptions {
 }
 
 impl BatteryOptions {
+    fn standard_file<'a>(&'a self, settings: &'a Settings) -> Option<&'a Path> {
+        self.standard.as_deref().or(settings.config.defaults.standard.as_deref())
+    }
+
+    fn arguments_file<'a>(&'a self, named: Option<&'a config::Target>) -> Option<&'a Path> {
+        self.arguments.as_deref().or_else(|| named.and_then(|named| named.arguments.as_deref()))
+    }
+
     /// The standard that is named, here or in the configuration, else the shipped one.
     pub(in crate::cli) fn standard(&self, settings: &Settings) -> Result<Standard> {
-        let named = self.standard.as_deref().or(settings.config.defaults.standard.as_deref());
-        named.map_or_else(Standard::shipped, Standard::read)
+        self.standard_file(settings).map_or_else(Standard::shipped, Standard::read)
     }
 
     /// The arguments that are given for a target.
     pub(in crate::cli) fn arguments(&self, named: Option<&config::Target>) -> Result<Arguments> {
-        let file = self.arguments.as_deref().or_else(|| named.and_then(|named| named.arguments.as_deref()));
-        file.map_or_else(|| Ok(Arguments::default()), Arguments::read)
+        self.arguments_file(named).map_or_else(|| Ok(Arguments::default()), Arguments::read)
+    }
+
+    /// Adds the files that are read for a target; `standard` is the one that was read.
+    pub(in crate::cli) fn add_to(
+        &self,
+        inputs: &mut Inputs,
+        settings: &Settings,
+        named: Option<&config::Target>,
+        standard: &Standard,
+    ) {
+        inputs.add("the standard", self.standard_file(settings));
+        inputs.add("the arguments file", self.arguments_file(named));
+        for area in &standard.areas {
+            if let Source::File { path, .. } = &area.source {
+                inputs.add("a component", Some(path));
+            }
+        }
     }
 
     /// The choices for a target. Tools named by options replace those of the configuration.
@@ -131,8 +155,17 @@ impl FloorOptions {
 
     /// The corpus that is named, here or in the configuration, else the one of the home folder if it is there.
     pub(in crate::cli) fn corpus(&self, settings: &Settings) -> Result<Option<Corpus>> {
+        self.corpus_file(settings).map(|path| Corpus::read(&path)).transpose()
+    }
+
+    /// Adds the corpus, if one is read.
+    pub(in crate::cli) fn add_to(&self, inputs: &mut Inputs, settings: &Settings) {
+        inputs.add("the corpus", self.corpus_file(settings).as_deref());
+    }
+
+    fn corpus_file(&self, settings: &Settings) -> Option<PathBuf> {
         let named = self.corpus.clone().or_else(|| settings.config.defaults.corpus.clone());
-        named.or_else(|| settings.home_corpus()).map(|path| Corpus::read(&path)).transpose()
+        named.or_else(|| settings.home_corpus())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Components beside the battery, and where their free text goes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
@@ -8,6 +8,7 @@ use super::super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::nearest;
 use crate::probes::Power;
+use crate::report::output::{Destination, Places};
 
 /// Components that are no part of the battery.
 #[derive(Debug, Default, Args)]
@@ -32,19 +33,21 @@ pub(in crate::cli) struct RunLogOptions {
 
 impl RunLogOptions {
     /// The file, which must not lie in the home folder.
-    pub(in crate::cli) fn path(&self, settings: &Settings) -> Result<Option<&Path>> {
+    pub(in crate::cli) fn destination(
+        &self,
+        settings: &Settings,
+        places: &mut Places<'_>,
+    ) -> Result<Option<Destination>> {
         let Some(path) = self.run_log.as_deref() else { return Ok(None) };
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        let folder =
-            folder.canonicalize().map_err(|error| Error::unfinished(format!("{}: {error}", path.display())))?;
+        let destination = places.private(path)?;
         let home = settings.home.as_ref().and_then(|home| home.canonicalize().ok());
-        if home.is_some_and(|home| folder.starts_with(home)) {
+        if home.is_some_and(|home| destination.file().is_some_and(|file| file.starts_with(home))) {
             return Err(Error::usage(format!(
                 "{}: a run log must not lie in mcpeval's own folder ($MCPEVAL_HOME, ~/.mcp-eval)",
                 path.display()
             )));
         }
-        Ok(Some(path))
+        Ok(Some(destination))
     }
 }
 

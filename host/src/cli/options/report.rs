@@ -1,7 +1,7 @@
 //! What is written and where.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -9,7 +9,7 @@ use super::super::console;
 use super::super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::nearest;
-use crate::report::output::Outputs;
+use crate::report::output::{Outputs, Places};
 use crate::report::render::{self, Locations};
 
 /// What is written and where.
@@ -19,10 +19,10 @@ pub(in crate::cli) struct ReportOptions {
     /// Rendering of the result [default: text]
     #[arg(long, value_enum, value_name = "F")]
     format: Option<Format>,
-    /// Write the result to this file, replaced at once [default: stdout]
+    /// Write the result to this file, replaced at once; - is standard output [default: stdout]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// One more rendering, F as for --format; repeatable
+    /// One more rendering, F as for --format; - as FILE is standard output; repeatable
     #[arg(long, value_name = "F=FILE", value_parser = report)]
     report: Vec<(Format, PathBuf)>,
     /// Leave out the hints that say what to change
@@ -89,23 +89,26 @@ impl ReportOptions {
     }
 
     /// Where everything goes; checked, so that no evaluation is spent in vain.
-    pub(in crate::cli) fn outputs(&self, settings: &Settings, run_log: Option<&Path>) -> Result<Outputs> {
+    pub(in crate::cli) fn outputs(&self, settings: &Settings, places: &mut Places<'_>) -> Result<Outputs> {
         let defaults = &settings.config.defaults;
-        let outputs = Outputs {
+        let output = places.result(self.output.as_deref())?;
+        let mut reports = Vec::with_capacity(self.report.len());
+        for (format, path) in &self.report {
+            reports.push(((*format).into(), places.result(Some(path))?));
+        }
+        Ok(Outputs {
             format: self.format(settings)?.into(),
-            output: self.output.clone(),
-            reports: self.report.iter().map(|(format, path)| ((*format).into(), path.clone())).collect(),
             options: render::Options {
                 brief: self.brief || defaults.brief,
                 full: self.full || defaults.full,
                 price_per_mtok: self.price_per_mtok.or(defaults.price_per_mtok),
-                styled: self.output.is_none() && console::stdout_is_styled(),
+                styled: output.is_standard_output() && console::stdout_is_styled(),
                 locations: self.anchor.as_deref().map(|anchor| Locations::new(anchor, BTreeMap::new())),
                 ..render::Options::default()
             },
-        };
-        outputs.check(run_log)?;
-        Ok(outputs)
+            output,
+            reports,
+        })
     }
 }
 

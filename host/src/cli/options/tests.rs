@@ -12,6 +12,7 @@ use crate::cli::settings::Settings;
 use crate::config::Config;
 use crate::error::Result;
 use crate::notation::{Document, Notation};
+use crate::report::output::{Inputs, Places};
 use crate::runner::Target;
 use crate::wire::launch::Launch;
 
@@ -187,9 +188,11 @@ fn the_file_names_the_renderings_that_there_are() {
 
 #[test]
 fn renderings_come_from_the_defaults() {
-    let outputs = line("-- node --x").report.outputs(&settings(FILE), None).unwrap();
+    let inputs = Inputs::default();
+    let outputs = |words: &str| line(words).report.outputs(&settings(FILE), &mut Places::new(&inputs)).unwrap();
+    let given = outputs("--price-per-mtok 5 --full -- node");
+    let outputs = outputs("-- node --x");
     assert_eq!((outputs.options.brief, outputs.options.full, outputs.options.price_per_mtok), (true, false, Some(3.0)));
-    let given = line("--price-per-mtok 5 --full -- node").report.outputs(&settings(FILE), None).unwrap();
     assert_eq!((given.options.full, given.options.price_per_mtok), (true, Some(5.0)));
 }
 
@@ -224,13 +227,18 @@ fn files_that_are_named_are_those_that_are_read() {
 #[test]
 fn a_run_log_stays_out_of_the_home_folder_wherever_that_is() {
     let folder = tempfile::tempdir().unwrap();
-    let words = format!("--run-log {} -- node", folder.path().join("log").display());
-    let path = |home: &Path| {
-        line(&words)
-            .run_log
-            .path(&Settings { home: Some(home.to_owned()), ..Settings::default() })
-            .map(|path| path.is_some())
+    let (home, elsewhere) = (folder.path().join("home"), folder.path().join("elsewhere"));
+    std::fs::create_dir(&home).unwrap();
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(home.join("log"), elsewhere.join("link")).unwrap();
+    let settings = Settings { home: Some(home.clone()), ..Settings::default() };
+    let inputs = Inputs::default();
+    let destination = |path: &Path| {
+        let options = line(&format!("--run-log {} -- node", path.display())).run_log;
+        options.destination(&settings, &mut Places::new(&inputs)).map(|destination| destination.is_some())
     };
-    assert!(path(folder.path()).unwrap_err().to_string().contains("mcpeval's own folder"));
-    assert!(path(&folder.path().join("elsewhere")).unwrap());
+    for path in [home.join("log"), elsewhere.join("link")] {
+        assert!(destination(&path).unwrap_err().to_string().contains("mcpeval's own folder"));
+    }
+    assert!(destination(&elsewhere.join("log")).unwrap());
 }
