@@ -171,13 +171,12 @@ fn what_is_read_is_not_overwritten() {
     place.file("arguments.json", "{}");
     place.file("corpus.json", r#"{"schema": "mcpeval.corpus/v1", "entries": []}"#);
     place.file("mcpeval.toml", json_target());
-    let standard = place.run(["schema", "standard"]);
-    assert_eq!(standard.code, Some(0), "{}", standard.stderr);
-    let area = json!({"name": "catalog", "weight": 100});
-    place.file(
-        "standard.json",
-        json!({"schema": "mcpeval.standard/v1", "label": "shop/1", "areas": [area]}).to_string(),
-    );
+    place.file("probe.wasm", "");
+    let component = json!({"path": "probe.wasm", "sha256": "0".repeat(64)});
+    let areas = json!([{"name": "catalog", "weight": 60, "component": "catalog"},
+        {"name": "licence", "weight": 40, "component": component}]);
+    place
+        .file("standard.json", json!({"schema": "mcpeval.standard/v1", "label": "shop/1", "areas": areas}).to_string());
     let server = ["--", programs!().server, "good"];
     let on = |words: &'static [&'static str]| [words, &server[..]].concat();
     let rows = [
@@ -186,6 +185,8 @@ fn what_is_read_is_not_overwritten() {
         (on(&["probe", "--manifest", "manifest.json", "--run-log", "NAME"]), "manifest.json", "the manifest"),
         (on(&["score", "--arguments", "arguments.json", "--output", "NAME"]), "arguments.json", "the arguments file"),
         (on(&["score", "--standard", "standard.json", "--output", "NAME"]), "standard.json", "the standard"),
+        (on(&["score", "--standard", "standard.json", "--output", "NAME"]), "probe.wasm", "a component"),
+        (on(&["score", "--component", "shop.stock=probe.wasm", "--output", "NAME"]), "probe.wasm", "a component"),
         (on(&["score", "--corpus", "corpus.json", "--output", "NAME"]), "corpus.json", "the corpus"),
         (on(&["score", "--output", "NAME"]), "mcpeval.toml", "the configuration"),
         (

@@ -23,7 +23,8 @@ Exit codes:
   0  compared; no gate is missed
   1  verdict: a gate is missed
   2  usage: arguments, documents that do not compare as a gate asks
-  3  a case or the readiness has no verdict, so that a gate cannot be decided; I/O";
+  3  a case or the readiness has no verdict, so that a gate cannot be decided; I/O
+  130, 143  ended by SIGINT, SIGTERM";
 
 /// A rendering of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -28,7 +28,8 @@ Exit codes:
   0  as the run ended: everything passed; with --check: it may be shared
   1  as the run ended: a case failed or a floor is missed; with --check: something in it must not be shared
   2  usage: arguments, a document that is no report, a component
-  3  as the run ended: a case or the readiness has no verdict; I/O";
+  3  as the run ended: a case or the readiness has no verdict; I/O
+  130, 143  ended by SIGINT, SIGTERM";
 
 /// Render a stored report, or check that it may be shared
 #[derive(Debug, Args)]

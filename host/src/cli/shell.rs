@@ -29,7 +29,8 @@ Example:
 Exit codes:
   0  printed or written
   2  usage: arguments
-  3  a page cannot be written";
+  3  a page cannot be written
+  130, 143  ended by SIGINT, SIGTERM";
 
 /// Answers a completion script, if one asks.
 pub(super) fn complete() -> Option<ExitCode> {
