@@ -49,6 +49,21 @@ fn interrupt_and_termination_end_everything() {
 }
 
 #[test]
+fn a_second_signal_does_not_leave_more_than_the_first() {
+    let place = Place::new(programs!());
+    let bell = Bell::hang(&place);
+    let run = Running::start(place.score_command(&["--lanes", "1"], "hangs-with-children"));
+    bell.wait_for("tools/call find_item");
+    run.signal(Signal::TERM);
+    run.signal(Signal::INT);
+    let outcome = run.finish(SETTLING);
+    // Either may be heard first.
+    assert!(matches!(outcome.code, Some(130 | 143)), "{:?} {}", outcome.code, outcome.stderr);
+    assert_eq!(outcome.stdout, "");
+    place.assert_clean();
+}
+
+#[test]
 fn a_kill_that_cannot_be_caught_ends_everything_too() {
     for server in ["hangs-with-children", "hangs-at-call"] {
         let place = Place::new(programs!());

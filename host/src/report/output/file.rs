@@ -23,11 +23,15 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 /// Removes what is unfinished, and lets nothing be begun any more: only for a program that ends now.
 pub fn abandon() {
     let unfinished = unfinished();
-    for path in unfinished.iter() {
+    remove(unfinished.iter());
+    std::mem::forget(unfinished);
+}
+
+fn remove<'a>(paths: impl Iterator<Item = &'a PathBuf>) {
+    for path in paths {
         // One that is gone already needs no removal, and for any other there is nobody left to tell.
         _ = fs::remove_file(path);
     }
-    std::mem::forget(unfinished);
 }
 
 /// Who may read a new file.
@@ -220,9 +224,14 @@ mod tests {
     fn an_unfinished_file_is_known_while_it_has_a_passing_name() {
         let folder = tempfile::tempdir().unwrap();
         let named = temporary(folder.path(), |path| File::create_new(path)).unwrap();
-        assert!(unfinished().contains(named.path()));
         let path = named.path().to_owned();
+        assert!(unfinished().contains(&path));
         persist(named, &folder.path().join("a")).unwrap();
         assert!(!unfinished().contains(&path));
+
+        let abandoned = temporary(folder.path(), |path| File::create_new(path)).unwrap();
+        remove(unfinished().iter().filter(|path| path.starts_with(folder.path())));
+        assert_eq!(count(folder.path()), 1, "only what was finished is left");
+        drop(abandoned);
     }
 }
