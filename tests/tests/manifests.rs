@@ -277,7 +277,7 @@ fn mistakes_in_an_expectation() {
     let pattern = format!("{FIDELITY}, expect: {{outcome: ok, text_matches: {}}}", "x".repeat((64 << 10) + 1));
     let huge = format!("{FIDELITY}, expect: {{outcome: ok, text_matches: '(x{{1000}}){{1000}}swordfish'}}");
     assert_refused([
-        ("m.yaml", yaml(&long), &["m.yaml:4:3", "/probes/0", "too large"][..]),
+        ("m.yaml", yaml(&long), &["m.yaml:4:", "/probes/0/expect/text_equals: too large"][..]),
         ("m.yaml", yaml(&pattern), &["/probes/0/expect/text_matches"]),
         ("m.yaml", yaml(&huge), &["/probes/0/expect/text_matches"]),
     ]);

@@ -1,5 +1,6 @@
 //! `mcpeval probe`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args, ValueHint};
@@ -10,8 +11,9 @@ use super::options::{BatteryOptions, ComponentOptions, FloorOptions, ReportOptio
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::manifest::document::DEFAULT_FILES;
-use crate::manifest::{Access, Case, Draft, Manifest};
+use crate::manifest::{Access, Case, Draft, Manifest, expectation};
 use crate::report::assemble;
+use crate::report::document::{CaseResult, Report};
 use crate::report::output::{Inputs, Places};
 use crate::report::render::Locations;
 use crate::runner::{Cases, Plan, Planned};
@@ -211,7 +213,20 @@ impl Probe {
             Ok((components, plan, manifest))
         })?;
         let assembled = assemble::report(&done.evaluation, chosen.server, &floors, Some(done.beside.sha256));
+        delivery.outputs.options.missed = missed(&done.beside, &assembled.report);
         delivery.outputs.options.locations = Some(Locations::new(&file, done.beside.lines()));
         delivery.finish(done, &assembled)
     }
+}
+
+/// What each failed case missed of its expectations, by its id.
+fn missed(manifest: &Manifest, report: &Report) -> BTreeMap<String, String> {
+    let failed = report.cases.iter().filter(|case| case.result() == CaseResult::Fail);
+    failed
+        .filter_map(|case| {
+            let written = manifest.cases.iter().find(|written| written.id == case.id.as_str())?;
+            let sentence = expectation::missed(&written.config, case.reason.as_ref()?.as_str())?;
+            Some((written.id.clone(), sentence))
+        })
+        .collect()
 }

@@ -58,7 +58,7 @@ impl Fields {
         let faults = self
             .validator
             .faults(&config)
-            .map_err(|_| at.fault("these fields are too large to be checked; shorten them"))?;
+            .map_err(|_| largest(at.clone()).fault("too large to be checked with the fields beside it; shorten it"))?;
         // The deepest of the first place: branches fail as a whole for what is wrong inside them.
         if let Some(fault) = faults.iter().min_by_key(|fault| (fault.path.as_str(), fault.keyword.as_str())) {
             let (parts, place) = self.find(at, &fault.path);
@@ -156,6 +156,21 @@ impl Fields {
             (parts, place) = (self.parts(&under), next);
         }
         (parts, place)
+    }
+}
+
+/// The innermost value that makes up most of the one it stands in.
+fn largest(mut at: At<'_>) -> At<'_> {
+    let size = |at: &At<'_>| at.node().to_value().to_string().len();
+    let mut whole = size(&at);
+    loop {
+        let fields = at.entries().into_iter().flatten().map(|(_, field)| field);
+        let children: Vec<At<'_>> = fields.chain(at.items().into_iter().flatten()).collect();
+        let sized = children.into_iter().map(|child| (size(&child), child));
+        match sized.into_iter().find(|(size, _)| *size > whole / 2) {
+            Some((size, child)) => (whole, at) = (size, child),
+            None => return at,
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`schema`] | the JSON Schema of manifests with the kinds that are loaded |
 
 pub mod document;
+pub mod expectation;
 mod fields;
 pub mod scaffold;
 pub mod schema;

@@ -1,5 +1,6 @@
 //! What a component judges, or one area of it, for people: its checks, reasons, measurements and fields.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -42,8 +43,8 @@ pub fn text(shown: &Shown<'_>, name: &str) -> String {
             Access::MayMutate => "read_only or mutating",
         };
         _ = writeln!(out, "  access:    {access}");
+        fields(&mut out, manifest);
     }
-    fields(&mut out, manifest);
     checks(&mut out, manifest, area);
     measurements(&mut out, manifest, area);
     out
@@ -51,11 +52,14 @@ pub fn text(shown: &Shown<'_>, name: &str) -> String {
 
 /// The checks, with the reasons that each may give.
 fn checks(out: &mut String, manifest: &Manifest, area: Option<&str>) {
+    let mut told = HashSet::new();
     for check in manifest.checks.iter().filter(|check| area.is_none() || check.area.as_deref() == area) {
         let reference = check.reference.as_ref().map(|reference| format!(" [{reference}]")).unwrap_or_default();
         _ = writeln!(out, "check {} {}: {}{reference}", level(check.level), check.id, check.title);
         for reason in manifest.reasons.iter().filter(|reason| reason.checks.contains(&check.id)) {
-            _ = writeln!(out, "  reason {}: {}", reason.label, reason.hint);
+            // One that several checks give is explained at the first.
+            let hint = if told.insert(&reason.label) { format!(": {}", reason.hint) } else { String::new() };
+            _ = writeln!(out, "  reason {}{hint}", reason.label);
         }
     }
 }

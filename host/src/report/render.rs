@@ -47,6 +47,8 @@ pub struct Options {
     pub placement: Option<Placement>,
     /// Colours, for a terminal.
     pub styled: bool,
+    /// What of its expectations each failed case missed, by id of the case, for text.
+    pub missed: BTreeMap<String, String>,
     /// Where SARIF places what it says.
     pub locations: Option<Locations>,
     /// What the loaded components can say, for SARIF.

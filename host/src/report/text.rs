@@ -118,6 +118,9 @@ impl<'a> Lines<'a> {
             write!(self.out, " bound={} limit={} observed={}", detail.bound, detail.limit, detail.observed)?;
         }
         self.out.push('\n');
+        if let Some(missed) = self.options.missed.get(case.id.as_str()) {
+            writeln!(self.out, "{INDENT}missed {missed}")?;
+        }
         match (reason, &case.hint) {
             (Some(reason), Some(hint)) => self.hint(reason.as_str(), hint.as_str()),
             _ => Ok(()),
